@@ -7,7 +7,11 @@ import gzip
 import hashlib
 import json
 import lzma
+import os
+import subprocess
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +20,12 @@ from benchmarks import machine
 from benchmarks.problems.base import DATA
 from linnaeus import LexicalModel, Taxonomy
 from linnaeus.lexical.matcher import LabelMatcher
+from linnaeus.lexical.model import NOT_FOUND
 from linnaeus.lexical.words import as_documents
+from linnaeus.metrics.resampling import bootstrap, permutation_test
 
 FOLDER = DATA / "medline_mesh"
+MLLM = Path(__file__).parent / "rivals" / "mllm.py"
 
 
 def mesh() -> Taxonomy:
@@ -85,13 +92,75 @@ def figures(model: LexicalModel, test: list[dict[str, Any]], seen: set[str]) -> 
     }
 
 
+def beside_mllm(
+    python: str, taxonomy: Taxonomy, train: list[dict[str, Any]], test: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """F1 of up to five suggestions of MLLM and of LexicalModel, title and abstract as one text for both."""
+    texts, held = ([_line(d) for d in part] for part in (train, test))
+    named = [f"http://example.org/{i}" for i in range(taxonomy.n_nodes)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        display = {uri: str(label) for uri, label in zip(named, taxonomy.names, strict=True)}
+        edges = [(named[p], named[v]) for v in range(taxonomy.n_nodes) for p in taxonomy.parents(v)]
+        same = Taxonomy.from_edges(edges, nodes=named, root=None, display_labels=display)
+        same.write(folder / "vocab.ttl", language="en")
+        rows = [
+            f"{t}\t{' '.join(f'<{named[taxonomy.index(label)]}>' for label in d['labels'])}"
+            for t, d in zip(texts, train, strict=True)
+        ]
+        (folder / "train.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+        (folder / "test.txt").write_text("\n".join(held) + "\n", encoding="utf-8")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        done = subprocess.run([python, MLLM, folder], env=environment, check=True, capture_output=True, text=True)
+        theirs = json.loads(done.stdout.splitlines()[-1])
+        suggested = [[display[uri] for uri in row] for row in json.loads((folder / "suggested.json").read_text())]
+    gold = [set(d["labels"]) for d in test]
+    mllm = _f1_of_five(gold, suggested)
+    result: dict[str, Any] = {"documents": len(train), "test": len(test), "mllm": {**theirs, "f1_at_5": _mean(mllm)}}
+    for use_frequency in (False, True):
+        start = time.process_time()
+        model = LexicalModel(taxonomy, use_frequency=use_frequency).fit(texts, [d["labels"] for d in train])
+        seconds = round(time.process_time() - start, 2)
+        nodes, scores = model.top_nodes(held, 5)
+        found = scores > NOT_FOUND if not use_frequency else np.ones_like(scores, bool)
+        best = [[str(taxonomy.names[v]) for v in row[kept]] for row, kept in zip(nodes, found, strict=True)]
+        ours = _f1_of_five(gold, best)
+        low, high = bootstrap(ours, mllm).interval
+        result["all" if use_frequency else "found"] = {
+            "f1_at_5": _mean(ours),
+            "train_seconds": seconds,
+            "p": permutation_test(ours, mllm).p_value,
+            "difference": [round(low, 4), round(high, 4)],
+        }
+    print(json.dumps(result), flush=True)
+    return result
+
+
+def _line(document: dict[str, Any]) -> str:
+    return " ".join(f"{document['text']['title']} {document['text']['abstract']}".split())
+
+
+def _f1_of_five(gold: list[set[str]], suggested: list[list[str]]) -> np.ndarray:
+    """Per document; as `annif eval`, of the suggestions that there are, up to five."""
+    return np.array([2 * len(g & set(s)) / (len(g) + len(s)) for g, s in zip(gold, suggested, strict=True)])
+
+
+def _mean(values: np.ndarray) -> float:
+    return round(float(values.mean()), 4)
+
+
 def run(arguments: list[str]) -> dict[str, Any]:
     parser = argparse.ArgumentParser(prog="python -m benchmarks lexical", description=__doc__)
     parser.add_argument("--documents", type=int, nargs="+", default=[0, 50, 500, 5000, 30000])
     parser.add_argument("--test", type=int, default=3000, help="number of test documents")
+    parser.add_argument("--annif", help="interpreter with Annif; compares with its MLLM, and nothing else is measured")
     options = parser.parse_args(arguments)
     taxonomy = mesh()
     train, test = citations(taxonomy)
+    if options.annif:
+        sizes = [n for n in options.documents if n]
+        rows = [beside_mllm(options.annif, taxonomy, train[:n], test[: options.test]) for n in sizes]
+        return {"machine": machine.describe(), "beside_mllm": rows}
     seen = {label for d in train for label in d["labels"]}
     result: dict[str, Any] = {"machine": machine.describe(), "matching": matching(taxonomy, train)}
     print(json.dumps(result["matching"]), flush=True)

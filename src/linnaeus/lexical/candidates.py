@@ -15,7 +15,14 @@
     candidates       log of the number of candidates of the document
     above, beside, below, nearness    other candidates, see `relations`
 
-and, where training documents are known (0 otherwise), measured on documents of other folds for the training documents:
+Where only some words of a label stand in a document (`incomplete`), the candidate has ``title``, ``length`` and
+
+    incomplete       1
+    missing          share of the information of the label that the document lacks
+    information      information of the words that the document has
+
+and 0 otherwise; the other candidates of its document do not count it. Where training documents are known (0
+otherwise), measured on documents of other folds for the training documents:
 
     rarity           log(number of documents / number in which the node is a candidate)
     use              log(number of documents / number that have the node as a label), with its sign turned
@@ -54,6 +61,9 @@ FEATURES = (
     "beside",
     "below",
     "nearness",
+    "incomplete",
+    "missing",
+    "information",
     *LEARNED,
 )
 _PULL = 4.0  # documents that the average precision counts as
@@ -100,6 +110,17 @@ class Candidates:
         gold = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(Y.indptr)) * n_nodes + Y.indices
         return np.isin(self.documents * n_nodes + self.nodes, gold)
 
+    @property
+    def are_complete(self) -> BoolArray:
+        """Whether a label was found as a whole."""
+        return self.values["incomplete"] == 0
+
+    def complete(self) -> Candidates:
+        """Those of which a label was found as a whole."""
+        kept = self.are_complete
+        indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
+        return Candidates(indptr, self.nodes[kept], {name: value[kept] for name, value in self.values.items()})
+
     def with_counts(self, counts: NodeCounts, groups: IntArray | None = None) -> Candidates:
         """Add the learned features; with ``groups`` (of documents) those of documents outside the own group."""
         group = None if groups is None else groups[self.documents]
@@ -124,7 +145,8 @@ def find_candidates(matcher: LabelMatcher, relations: Relations, documents: Obje
         One entry for every document and node that has a label in it.
     """
     stream = matcher.stream(documents)
-    return _candidates(matcher, relations, stream, matcher.find(stream, scattered=True))
+    whole = _candidates(matcher, relations, stream, matcher.find(stream, scattered=True))
+    return _with_incomplete(matcher, stream, whole)
 
 
 def _candidates(matcher: LabelMatcher, relations: Relations, stream: WordStream, found: Matches) -> Candidates:
@@ -176,6 +198,31 @@ def _candidates(matcher: LabelMatcher, relations: Relations, stream: WordStream,
         "nearness": near.nearness,
     }
     return Candidates(indptr, nodes, {name: np.asarray(value, dtype=np.float64) for name, value in values.items()})
+
+
+def _with_incomplete(matcher: LabelMatcher, stream: WordStream, whole: Candidates) -> Candidates:
+    """Candidates with those of which documents have some words only."""
+    of_whole = whole.documents
+    some = matcher.incomplete.find(stream.roots, stream.bounds, stream.title_ends, (of_whole, whole.nodes))
+    size, number = np.maximum(np.diff(stream.bounds), 1), np.maximum(np.diff(whole.indptr), 1)
+    more = {
+        "title": some.in_title,
+        "length": np.log1p(size)[some.document],
+        "candidates": np.log(number)[some.document],
+        "incomplete": np.ones(len(some.node)),
+        "missing": 1.0 - some.share,
+        "information": some.information,
+    }
+    document, node = np.concatenate([of_whole, some.document]), np.concatenate([whole.nodes, some.node])
+    order = np.lexsort((node, document))
+    none = np.zeros(len(whole)), np.zeros(len(some.node))
+    values = {
+        name: np.concatenate([whole.values.get(name, none[0]), more.get(name, none[1])])[order]
+        for name in FEATURES
+        if name not in LEARNED
+    }
+    indptr = np.searchsorted(document[order], np.arange(stream.n_docs + 1))
+    return Candidates(indptr, node[order], values)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import numpy as np
 
 from linnaeus.features.analysis import SNOWBALL, Analyser
 from linnaeus.features.stop_words import STOP_WORDS, stop_words_of
+from linnaeus.lexical.incomplete import IncompleteLabels, root_of
 from linnaeus.lexical.labels import KINDS, LabelText, forms_of, label_texts
 from linnaeus.lexical.scattered import ScatteredPhrases
 from linnaeus.lexical.words import WORD, Normaliser, WordNumbers, WordStream, as_documents, fields_of
@@ -116,7 +117,29 @@ class LabelMatcher:
         form_words, rows = self._forms()
         phrase = self._build(form_words)
         self.meanings = _meanings(phrase, rows, len(self._phrase_state))
-        self._numbers = WordNumbers(self.normalise, self._vocabulary)
+        self._number_roots()
+        self._numbers = WordNumbers(self._number_of)
+
+    def _number_roots(self) -> None:
+        """Roots of all words of labels; numbers beyond those of words are of words with such a root."""
+        self._roots: dict[str, int] = {}
+        number = [self._roots.setdefault(root_of(word), len(self._roots) + 1) for word in self._vocabulary]
+        self._root_of = np.array([0, *number, *range(1, len(self._roots) + 1)], dtype=np.int64)
+        ignored = {self._roots.get(root_of(word)) for word in self.stop_words}
+        of_label = (
+            {self._roots[root_of(word)] for word in self.normalise.words(label.text) if word in self._vocabulary}
+            for label in self.labels
+        )
+        node = np.array([label.node for label in self.labels], dtype=np.int64)
+        self.incomplete = IncompleteLabels([sorted(row - ignored) for row in of_label], node)
+
+    def _number_of(self, word: str) -> int:
+        form = self.normalise(word)
+        number = self._vocabulary.get(form, 0)
+        if number:
+            return number
+        root = self._roots.get(root_of(form), 0)
+        return len(self._vocabulary) + root if root else 0
 
     def _forms(self) -> tuple[list[list[int]], IntArray]:
         """Word numbers of every form, and (node, kind, label, words of the label) of each."""
@@ -197,7 +220,7 @@ class LabelMatcher:
 
     def stream(self, documents: ObjectArray) -> WordStream:
         """Documents, as `as_documents` returns them, as numbers of words."""
-        return WordStream.of(fields_of(documents), self._numbers)
+        return WordStream.of(fields_of(documents), self._numbers, self._root_of, self._width)
 
     def find(self, stream: WordStream, *, scattered: bool = False) -> Matches:
         """Find the longest matches.

@@ -3,7 +3,9 @@
 A node with a label in a document is a candidate, with the features f of `candidates`. Its score is a log-odds
 
     s_v = b + sum_j w_j f_j                                    for candidates,
-    s_v = log-odds that v is a label although it is not found      for all other nodes.
+    s_v = log-odds that v is a label although it is not found      for all other nodes,
+
+and the larger of both for nodes of which a document has only some words of a label (`incomplete`).
 
 w is one vector for all nodes, so that a node without training documents is answered like every other, and few documents
 are enough to learn it: a regularised logistic regression over the candidates of the training documents, which starts
@@ -32,12 +34,12 @@ from linnaeus.lexical.candidates import FEATURES, LEARNED, Candidates, NodeCount
 from linnaeus.lexical.labels import KINDS
 from linnaeus.lexical.matcher import LabelMatcher, word_spans
 from linnaeus.lexical.relations import Relations
-from linnaeus.lexical.words import as_documents, fields_of, one_document
+from linnaeus.lexical.words import WordStream, as_documents, fields_of, one_document
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.explaining import LABEL, NodeExplanation
 from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import FloatArray, IntArray, Matrix, ObjectArray
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray
 
 __all__ = ["LabelMatch", "LexicalExplanation", "LexicalModel"]
 
@@ -58,6 +60,9 @@ FIXED: dict[str, float] = {  # rounded from a regression over 4,000 citations of
     "beside": 0.7,
     "below": -1.2,
     "nearness": 0.2,
+    "incomplete": -2.0,
+    "missing": -2.3,
+    "information": 0.1,
 }
 FIXED_INTERCEPT = -1.75
 FIXED_CUT = -1.9
@@ -86,6 +91,8 @@ class LabelMatch:
         Whether one is in the title: the first field, or the first 20 words of a document of one field.
     scattered : bool
         Whether the words only stand near each other.
+    incomplete : bool
+        Whether only some words of the label stand in the document, or other forms of them.
     """
 
     text: str
@@ -94,6 +101,7 @@ class LabelMatch:
     count: int
     in_title: bool
     scattered: bool = False
+    incomplete: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,7 +136,8 @@ def _in_words(match: LabelMatch, display: str) -> str:
     often = {1: "once", 2: "twice"}.get(match.count, f"{match.count} times")
     written = "" if match.label == display else f" ({match.label})"
     where = ", in the title" if match.in_title else ""
-    return f"'{match.text}' = {match.kind} label of {display}{written}, {often}{where}"
+    what = f"words of the {match.kind} label" if match.incomplete else f"{match.kind} label"
+    return f"'{match.text}' = {what} of {display}{written}, {often}{where}"
 
 
 class LexicalModel(TaxonomyClassifier):
@@ -283,7 +292,7 @@ class LexicalModel(TaxonomyClassifier):
         n_groups = max(1, min(_GROUPS, n_docs))
         groups = np.arange(n_docs) % n_groups
         found = find_candidates(matcher, relations, _documents(problem.X))
-        counts = NodeCounts.of(found, Y, groups, n_groups)
+        counts = NodeCounts.of(found.complete(), Y, groups, n_groups)
         hit = found.are_labels(Y)
         self._use_fixed_weights()
         seen = found.with_counts(counts, groups)
@@ -293,7 +302,7 @@ class LexicalModel(TaxonomyClassifier):
             learned = counts.features(np.arange(problem.taxonomy.n_nodes))
             self.node_evidence_ = np.stack([learned[name] for name in LEARNED], axis=1)
         self.unmatched_ = counts.unmatched(self.nodes_) if self.use_frequency else np.full(len(self.nodes_), NOT_FOUND)
-        self.cut_ = self._best_cut(self._evidence(seen), hit, counts)
+        self.cut_ = self._best_cut(self._evidence(seen), seen, hit, Y)
         self.n_docs_ = n_docs
 
     def _learn_weights(self, F: FloatArray, hit: Any, weights: FloatArray | None) -> None:
@@ -313,16 +322,18 @@ class LexicalModel(TaxonomyClassifier):
         self.evidence_intercept_ = constant - float(w[:-1] @ (mean / deviation)) - _FREE * float(w[-1] * start.mean())
         self.duality_gap_, self.n_iter_ = learner.duality_gap_, learner.n_iter_
 
-    def _best_cut(self, scores: FloatArray, hit: Any, counts: NodeCounts) -> float:
+    def _best_cut(self, evidence: FloatArray, candidates: Candidates, hit: Any, Y: CSR) -> float:
         """The score from which on micro-F1 is largest, over candidates and the nodes that are not found."""
-        n = counts.documents.sum()
-        found, used, both = (array.sum(axis=0)[self.nodes_] for array in (counts.found, counts.used, counts.both))
+        n_docs, n_nodes = Y.shape
+        scores = self._scores_of(evidence, candidates)
+        counts = (candidates.nodes, Y.indices, candidates.nodes[hit])
+        found, used, both = (np.bincount(nodes, minlength=n_nodes)[self.nodes_] for nodes in counts)
         value = np.concatenate([scores, self.unmatched_])
-        answered = np.concatenate([np.ones(len(scores)), n - found])
+        answered = np.concatenate([np.ones(len(scores)), n_docs - found])
         right = np.concatenate([hit.astype(np.float64), used - both])
         order = np.argsort(-value, kind="stable")
         value, answered, right = value[order], np.cumsum(answered[order]), np.cumsum(right[order])
-        f1 = 2 * right / (answered + counts.used.sum())
+        f1 = 2 * right / (answered + Y.nnz)
         last = np.append(value[1:] != value[:-1], True)  # all of equal score are answered, or none
         best = int(np.argmax(np.where(last, f1, -1.0)))
         return float(value[best]) if best + 1 == len(value) else float((value[best] + value[best + 1]) / 2)
@@ -364,12 +375,21 @@ class LexicalModel(TaxonomyClassifier):
             scores += weight * found.values[name]
         return scores
 
+    def _scores_of(self, evidence: FloatArray, found: Candidates) -> FloatArray:
+        """Scores of candidates; some words of a label never say less than none."""
+        unmatched = self.unmatched_[self._columns()[found.nodes]]
+        return np.where(found.are_complete, evidence, np.maximum(evidence, unmatched))
+
+    def _columns(self) -> IntArray:
+        """The column of every node, -1 without one."""
+        column: IntArray = np.full(self.taxonomy_.n_nodes, -1)
+        column[self.nodes_] = np.arange(len(self.nodes_))
+        return column
+
     def _scores(self, X: Matrix) -> FloatArray:
         found = self._candidates(_documents(X))
         S = np.tile(self.unmatched_.astype(np.float64), (found.n_docs, 1))
-        column = np.full(self.taxonomy_.n_nodes, -1)
-        column[self.nodes_] = np.arange(len(self.nodes_))
-        S[found.documents, column[found.nodes]] = self._evidence(found)
+        S[found.documents, self._columns()[found.nodes]] = self._scores_of(self._evidence(found), found)
         return S
 
     def _decoder(self, given: Decoder | str | None) -> Decoder:
@@ -404,7 +424,7 @@ class LexicalModel(TaxonomyClassifier):
     def known_terms(self, documents: object) -> IntArray:
         """Number of nodes with a label in each document; where it is 0, the answer is the same for all documents."""
         found = find_candidates(*self._matching(), as_documents(documents))
-        return np.diff(found.indptr)
+        return np.diff(found.complete().indptr)
 
     def keep_documents(self, X: object, y: object, names: Any = None) -> TaxonomyClassifier:
         """Refused: similar documents are found by their vectors, which this model does not have."""
@@ -439,7 +459,8 @@ class LexicalModel(TaxonomyClassifier):
             raise DataError(f"Node {name!r} has no score: it has no text and was not a label.")
         score = float(S[0, column[0]])
         found = self._candidates(documents)
-        at = np.flatnonzero(found.nodes == target)
+        counts = found.are_complete | (self._evidence(found) >= self.unmatched_[self._columns()[found.nodes]])
+        at = np.flatnonzero((found.nodes == target) & counts)
         if not len(at):
             none, names = np.zeros(0), np.zeros(0, dtype=object)
             return [LexicalExplanation(name, score, score, names, none, origins=names, display=display)]
@@ -475,7 +496,18 @@ class LexicalModel(TaxonomyClassifier):
             shown = between.join(surfaces[place] for place in all_places[0])
             in_title = any(places[0] < stream.title_ends[0] for places in all_places)
             matches.append(LabelMatch(shown, label.text, kind, len(all_places), in_title, scattered))
-        return tuple(matches)
+        return tuple(matches) or self._incomplete_match(stream, surfaces, node)
+
+    def _incomplete_match(self, stream: WordStream, surfaces: list[str], node: int) -> tuple[LabelMatch, ...]:
+        """The label of a node of which the only document has some words."""
+        matcher = self._matching()[0]
+        found = matcher.incomplete.find(stream.roots, stream.bounds, stream.title_ends)
+        at = int(np.flatnonzero(found.node == node)[0])
+        number = int(found.label[at])
+        roots = matcher.incomplete.roots_of(number)
+        places = sorted(int(np.argmax(stream.roots == root)) for root in roots if root in stream.roots)
+        shown, label = " ... ".join(surfaces[place] for place in places), matcher.labels[number]
+        return (LabelMatch(shown, label.text, label.kind, 1, bool(found.in_title[at]), True, True),)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

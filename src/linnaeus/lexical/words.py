@@ -77,12 +77,12 @@ class Normaliser:
 class WordNumbers(dict[str, int]):
     """Numbers of words as they stand in texts, found once for every word."""
 
-    def __init__(self, normalise: Callable[[str], str], vocabulary: Mapping[str, int]) -> None:
+    def __init__(self, number_of: Callable[[str], int]) -> None:
         super().__init__()
-        self._normalise, self._vocabulary = normalise, vocabulary
+        self._number_of = number_of
 
     def __missing__(self, word: str) -> int:
-        number = self._vocabulary.get(self._normalise(word), 0)
+        number = self._number_of(word)
         if len(self) >= _CACHED:  # a stream of ever new words takes time, but no memory
             self.clear()
         self[word] = number
@@ -101,18 +101,21 @@ class WordStream:
         Where every document begins.
     title_ends : ndarray of shape (n_docs,)
         Where the title of every document ends: its first field, or the first 20 words of a document of one field.
+    roots : ndarray of shape (n_words,)
+        Numbers of the roots of all words, for words that no label has as well; see `linnaeus.lexical.incomplete`.
     """
 
     numbers: IntArray
     bounds: IntArray
     title_ends: IntArray
+    roots: IntArray
 
     @property
     def n_docs(self) -> int:
         return len(self.title_ends)
 
     @classmethod
-    def of(cls, fields: Sequence[Sequence[str]], numbers: WordNumbers) -> WordStream:
+    def of(cls, fields: Sequence[Sequence[str]], numbers: WordNumbers, root_of: IntArray, width: int) -> WordStream:
         """Documents given as one list of texts for every field.
 
         Parameters
@@ -121,6 +124,10 @@ class WordStream:
             Texts by field, each with one text per document.
         numbers : WordNumbers
             The numbers of words.
+        root_of : ndarray of int
+            The root of every number.
+        width : int
+            One more than the largest number of a word of a label; larger ones stand for roots only.
 
         Returns
         -------
@@ -138,7 +145,8 @@ class WordStream:
         title = lengths[0] if n_docs else np.zeros(0, dtype=np.int64)
         if len(fields) == 1:
             title = np.minimum(title, _LEAD)
-        return cls(stream, bounds, bounds[:-1] + title)
+        roots = root_of[np.maximum(stream, 0)]
+        return cls(np.where(stream < width, stream, 0), bounds, bounds[:-1] + title, roots)
 
     def documents_of(self, positions: IntArray) -> IntArray:
         """The documents in which positions of the stream lie."""
