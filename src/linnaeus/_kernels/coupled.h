@@ -114,21 +114,36 @@ static inline unsigned coupled_moves_logistic(const float reach, const float *re
     return nonzero_f(move);
 }
 
+/* Constants, so that compilers make vector instructions of the loop. */
+static inline unsigned coupled_moves(const int loss, const float reach, const float *S, const float *Y, const float *c,
+                                     const float *a, const float *above, const float *below, float *high, float *low,
+                                     float *gap, float *primal, int *rests) {
+    *rests = 0;
+    if (loss == LOGISTIC) return coupled_moves_logistic(reach, S, Y, c, a, gap, primal);
+    return loss == SQUARED_HINGE
+               ? coupled_moves_hinge(1, reach, S, Y, c, a, above, below, high, low, gap, primal, rests)
+               : coupled_moves_hinge(0, reach, S, Y, c, a, above, below, high, low, gap, primal, rests);
+}
+
 /* Move the columns of the mask; D receives sum over b of Y_b (new a - old a) T_b. Returns whether any moved. */
-static inline int coupled_step(int loss, unsigned mask, float Q, const float *restrict T, float *restrict S,
-                               const float *restrict Y, const float *restrict c, float *restrict a,
-                               float *restrict D) {
+static inline int coupled_step(int loss, unsigned mask, float Q, const float *restrict T, const float *restrict own,
+                               const float *restrict S, const float *restrict Y, const float *restrict c,
+                               float *restrict a, float *restrict D) {
+    float shift[PANEL], rate[PANEL];
     int moved = 0;
-    for (int m = 0; m < PANEL; m++) D[m] = 0;
-    for (int b = 0; mask; b++, mask >>= 1) {
-        if (!(mask & 1)) continue;
-        const float old = a[b], own = Q * T[b * PANEL + b];
+    for (int b = 0; b < PANEL; b++) {
+        D[b] = 0;
+        shift[b] = loss == SQUARED_HINGE ? 0.5f / c[b] : 0;
+        rate[b] = 1 / (Q * own[b] + shift[b] + 1e-30f);
+    }
+    for (; mask; mask &= mask - 1) {
+        const int b = lowest_bit(mask);
+        const float old = a[b], t = Y[b] * (S[b] + Q * D[b]); /* the score that the columns before it left */
         float next;
         if (loss == LOGISTIC) {
-            next = coupled_logistic(Y[b] * S[b], old, own, c[b]);
+            next = coupled_logistic(t, old, Q * own[b], c[b]);
         } else {
-            const float z = 1 - Y[b] * S[b], shift = loss == SQUARED_HINGE ? 0.5f / c[b] : 0;
-            next = old - (shift * old - z) / (own + shift + 1e-30f);
+            next = old - (shift[b] * old - 1 + t) * rate[b];
             next = next > 0 ? next : 0;
             if (loss == HINGE && next > c[b]) next = c[b];
         }
@@ -137,10 +152,7 @@ static inline int coupled_step(int loss, unsigned mask, float Q, const float *re
         moved = 1;
         const float change = Y[b] * (next - old);
         const float *row = T + b * PANEL;
-        for (int m = 0; m < PANEL; m++) {
-            D[m] += change * row[m];
-            S[m] += change * Q * row[m];
-        }
+        for (int m = 0; m < PANEL; m++) D[m] += change * row[m];
     }
     return moved;
 }

@@ -16,15 +16,12 @@ from linnaeus._kernels.panel cimport PANEL, panel_axpy_f, panel_dot_f, panel_pre
 ctypedef long long i64
 
 cdef extern from "coupled.h" nogil:
-    enum: LOGISTIC, SQUARED_HINGE
-    unsigned int coupled_moves_hinge(
-        int squared, float reach, const float* S, const float* Y, const float* c, const float* a, const float* above,
+    unsigned int coupled_moves(
+        int loss, float reach, const float* S, const float* Y, const float* c, const float* a, const float* above,
         const float* below, float* high, float* low, float* gap, float* primal, int* rests)
-    unsigned int coupled_moves_logistic(
-        float reach, const float* S, const float* Y, const float* c, const float* a, float* gap, float* primal)
     int coupled_step(
-        int loss, unsigned int mask, float Q, const float* T, float* S, const float* Y, const float* c, float* a,
-        float* D)
+        int loss, unsigned int mask, float Q, const float* T, const float* own, const float* S, const float* Y,
+        const float* c, float* a, float* D)
 
 cdef enum:
     NEAR = 4  # rows between asking for a row and its turn
@@ -61,6 +58,7 @@ def sweep(
     cdef float under[PANEL]
     cdef float positive_weight[PANEL]
     cdef float negative_weight[PANEL]
+    cdef float own[PANEL]
     cdef float* w = &W[0, 0]
     cdef float* constant = &W[last, 0]
     cdef const int* row_indices
@@ -73,6 +71,7 @@ def sweep(
         under[b] = below[b]
         positive_weight[b] = column_weight[0, b]
         negative_weight[b] = column_weight[1, b]
+        own[b] = T[b, b]
     with nogil:
         for k in range(n_rows):
             i = order[k]
@@ -92,16 +91,12 @@ def sweep(
             panel_dot_f(n, row_indices, &data[0] + indptr[i], w, S)
             for b in range(PANEL):
                 S[b] += bias * constant[b]
-            rests = 0
-            if loss == LOGISTIC:
-                mask = coupled_moves_logistic(reach, S, Y, c, &alpha[i, 0], gap, primal)
-            else:
-                mask = coupled_moves_hinge(
-                    loss == SQUARED_HINGE, reach, S, Y, c, &alpha[i, 0], beyond, under, highest, lowest, gap, primal,
-                    &rests)
+            mask = coupled_moves(
+                loss, reach, S, Y, c, &alpha[i, 0], beyond, under, highest, lowest, gap, primal, &rests)
             mask &= real
             keep[k] = not rests
-            if mask and coupled_step(loss, mask, squared_norm[i], &T[0, 0], S, Y, c, &alpha[i, 0], D):
+            if mask and coupled_step(
+                    loss, mask, squared_norm[i], &T[0, 0], own, S, Y, c, &alpha[i, 0], D):
                 panel_axpy_f(n, row_indices, &data[0] + indptr[i], D, w)
                 for b in range(PANEL):
                     constant[b] += bias * D[b]
