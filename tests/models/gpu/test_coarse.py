@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from scipy.sparse.csgraph import connected_components
 
 from linnaeus import RRSVM
@@ -32,19 +33,37 @@ def test_regions_are_connected_and_cover_everything(kind, n_regions) -> None:
 
 def test_a_move_never_raises_the_objective(monkeypatch) -> None:
     tax, X, Y = problem()
-    figures: list[float] = []
-    at = Regions._at
+    begin, move = Regions.begin, Regions.move
+    before: list[float] = []
+    after: list[float] = []
 
-    def watched(self, d, *rest):
-        found = at(self, d, *rest)
-        if not d.any():
-            figures.append(found[0])  # a move begins
-            best.append(found[0])
-        best[-1] = min(best[-1], found[0])
-        return found
+    def begun(self) -> None:
+        begin(self)
+        before.append(float(self.value))
 
-    best: list[float] = []
-    monkeypatch.setattr(Regions, "_at", watched)
+    def moved(self) -> None:
+        move(self)
+        after.append(float(self.value))
+
+    monkeypatch.setattr(Regions, "begin", begun)
+    monkeypatch.setattr(Regions, "move", moved)
     RRSVM(tax, tol=1e-3, engine=CPU).fit(X, Y)
-    assert len(figures) >= 2
-    assert best[0] < figures[0]
+    assert len(before) == len(after) >= 2
+    assert after[0] < before[0]
+    assert all(there <= here for here, there in zip(before, after, strict=True))
+
+
+def test_scores_move_with_the_regions(monkeypatch) -> None:
+    tax, X, Y = problem("dag")
+    move, seen = Regions.move, []
+
+    def moved(self) -> None:
+        move(self)
+        for block, S in self.moved():
+            torch.testing.assert_close(S, block.S + block.centre_scores(self.M, self.storage), rtol=1e-4, atol=1e-4)
+        seen.append(float(self.d.abs().max()))
+
+    monkeypatch.setattr(Regions, "move", moved)
+    RRSVM(tax, tol=1e-3, engine=CPU).fit(X, Y)
+    assert seen
+    assert max(seen) > 0

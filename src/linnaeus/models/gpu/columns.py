@@ -188,6 +188,11 @@ class DeviceLeaves:
     def X(self) -> Documents:
         return self.system.X
 
+    @property
+    def held_share(self) -> Tensor:
+        """A diagonal above the coupling of a leaf with several parents: s_p sum_q s_q, for one parent s_p^2."""
+        return self.share * self.share.sum(1, keepdim=True)
+
     def centres(self, M: Tensor, *, every: bool = False) -> Tensor:
         """Shares of inner weights, features x leaves; of the block's features, or of all."""
         part = M[self.inner] if every or self.features is None else M[self.inner[:, None], self.features[None, :]]

@@ -148,8 +148,10 @@ class DiagonalSolve:
         self._entries = self._pivots = torch.zeros(0)
 
     def factor(self, h: Tensor) -> None:
-        """Eliminate with the diagonal h, which is used up."""
-        pivots, entries = h.add_(self._diagonal), self._start.repeat(1, h.shape[1])
+        """Eliminate with the diagonal h, which becomes the pivots: it must stay as it is until the last solve."""
+        if self._entries.shape != (len(self._start), h.shape[1]):
+            self._entries = torch.empty((len(self._start), h.shape[1]), device=h.device)
+        pivots, entries = h.add_(self._diagonal), self._entries.copy_(self._start.expand_as(self._entries))
         for level in self._levels:
             a, pivot = entries[level.entries], pivots[level.source]
             pivots.index_add_(0, level.to, -(a * a) / pivot)
@@ -157,7 +159,7 @@ class DiagonalSolve:
                 change = entries[level.pair_one] * entries[level.pair_other] / pivots[level.pair_source]
                 entries.index_add_(0, level.pair_changes, -change)
             entries[level.entries] = a / pivot
-        self._entries, self._pivots = entries, pivots
+        self._pivots = pivots
 
     def __call__(self, q: Tensor) -> Tensor:
         """Solve in place."""

@@ -33,7 +33,7 @@ sums of its leaves' derivatives. The problem has the size of the regions, whatev
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,9 +51,10 @@ from linnaeus.models.gpu.columns import (
     shared_negative,
     with_rows,
 )
-from linnaeus.models.gpu.documents import SparseRows, Tensor, product, squares
+from linnaeus.models.gpu.documents import SparseRows, Tensor, on_device, product, squares
 from linnaeus.models.gpu.inner import Inner
-from linnaeus.models.gpu.newton import Newton, ScaledVectors, conjugate_gradients
+from linnaeus.models.gpu.newton import ConjugateGradients, Newton, Pieces, ScaledVectors, converge
+from linnaeus.models.gpu.recorded import Flag, Piece, Recorder
 from linnaeus.models.gpu.streamed import Documents, placed, turned
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.solvers.rows import with_constant
@@ -61,9 +62,16 @@ from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix
 
 __all__ = ["DevicePoint", "JointTraining", "Regions", "regions_of"]
 
-_STEPS, _PRODUCTS, _HALVINGS = 3, 60, 8
+_STEPS, _PRODUCTS, _HALVINGS = 3, 60, 8  # of a move of the regions
 _RESIDUAL, _GRADIENT = 0.1, 0.05
-_FEATURES = 65_536  # at a time, in float64
+_START_TOLERANCE = 1e-2
+_FORCING = 0.2  # residual of a Newton step of the leaves; more is wasted while inner vertices move
+_SCREEN_FIRST, _SCREEN_EVERY = 2, 8  # rounds after which all documents are looked at, beside the end
+_REGIONS = 64
+_MOVE_EVERY = 2  # rounds from one move of the regions to the next
+_SOLVED, _PRODUCTS_OF_LEAVES = 1e-5, 40  # gaps of leaves that rest; pairs of products of a direction at most
+_UNRECORDED = 2  # rounds before operations are recorded: kernels are compiled, and all documents were looked at once
+_LOOSE = 0.1  # of its link, by which a leaf still holds where no document of it has the feature
 
 
 def regions_of(E: CSR, network: Network, n_regions: int) -> IntArray:
@@ -95,86 +103,196 @@ def regions_of(E: CSR, network: Network, n_regions: int) -> IntArray:
 
 
 class Regions:
-    """Moves of regions, given E (SciPy), the region of every inner vertex, and the documents."""
+    """Moves of regions, given E (SciPy), the region of every inner vertex, and the documents.
 
-    def __init__(self, E: CSR, region: IntArray, X: Documents) -> None:
+    In float64: the pulls of thousands of leaves all but cancel, and what is left is what the gap is made of. Sums over
+    the leaves of a block are in float32, as exact as the scores that they come from.
+    """
+
+    def __init__(self, E: CSR, region: IntArray, X: Documents, recorder: Recorder) -> None:
         n = len(region)
         C = sparse.csr_array((np.ones(n), (np.arange(n), region)))
-        self.n_regions, self.X = C.shape[1], X
+        pulled = sparse.csr_array(C.T @ E)
+        self.n_regions, self.X, self.recorder = C.shape[1], X, recorder
         self.region = torch.as_tensor(region.astype(np.int64), device=X.device)
-        self.E = torch.as_tensor((C.T @ E @ C).toarray(), device=X.device)
-        self.pulled = torch.as_tensor((C.T @ E).toarray(), device=X.device)
+        self.E = torch.as_tensor((pulled @ C).toarray(), device=X.device)
+        self.pulled = on_device(pulled, X.device)
+        self.pulled.values = torch.as_tensor(pulled.data, device=X.device)
         self.squares = turned(X, squares)
+        exact = {"dtype": torch.float64, "device": X.device}
+        self.d, self.way, self.pull, self.gradient = (torch.zeros(X.n_columns, self.n_regions, **exact) for _ in "dwpg")
+        self.Xd, self.Xway, self.slope, self.bend = (torch.zeros(X.n_rows, self.n_regions, **exact) for _ in "dwsb")
+        self.value, self.tried, self.first, self.length = (torch.zeros((), **exact) for _ in "vtfl")
+        self.falls, self.small, self.close = (Flag(X.device) for _ in range(3))
 
     def shares(self, block: DeviceLeaves) -> tuple[Tensor, Tensor]:
         """(regions that a block's leaves belong to, shares n_columns x these)."""
         regions, place = torch.unique(self.region[block.inner], return_inverse=True)
         Q = torch.zeros((block.n_columns, len(regions)), dtype=torch.float64, device=self.X.device)
-        return regions, Q.index_add_(1, place, block.share)
+        return regions, Q.index_add_(1, place, block.share).float()
 
-    def move(self, M: Tensor, visits: Iterable[tuple[DeviceLeaves, Tensor]]) -> Tensor:
-        """M moved; ``visits`` give (block, scores of its pairs) and are gone through repeatedly.
+    def bind(self, M: Tensor, blocks: list[DeviceLeaves], storage: torch.dtype) -> None:
+        """Move M, which changes in place, from now on, with the scores of these blocks."""
+        self.M, self.blocks, self.storage = M, blocks, storage
+        self.links = [self.shares(block) for block in blocks]
+        self._pieces = [
+            self.begin, self.aim, self.follow, self.turn, self.arrive, self.evaluate, self.accept, self.finish,
+        ]  # fmt: skip
+        self._recorded = False
 
-        In float64: the pulls of thousands of leaves all but cancel, and what is left is what the gap is made of.
-        """
-        pairs = [(block, S, *self.shares(block)) for block, S in visits]
-        pull = torch.cat([self.pulled @ part.double() for part in M.split(_FEATURES, 1)], 1).T
-        d = torch.zeros_like(pull)
-        Xd = torch.zeros((self.X.n_rows, self.n_regions), device=M.device, dtype=torch.float64)
-        value, gradient, bend = self._at(d, Xd, pull, pairs)
-        first = gradient.norm()
+    def move(self) -> None:
+        """Move M, and note the `moved` scores."""
+        if self.recorder.recording and not self._recorded:
+            self._pieces, self._recorded = self.recorder.record(self._pieces), True
+        begin, aim, follow, turn, arrive, evaluate, accept, finish = self._pieces
+        begin()
         for _ in range(_STEPS):
-            way = self._newton(gradient, bend)
-            Xway, length = product(self.X, way, exact=True), 1.0
+            aim()
+            converge(follow, turn, self.close, _PRODUCTS, overlaps=False)
+            arrive()
             for _ in range(_HALVINGS):
-                tried = self._at(d + length * way, Xd + length * Xway, pull, pairs)
-                if tried[0] < value:
+                evaluate()
+                if self.falls.sent():
                     break
-                length /= 2
+                self.length.mul_(0.5)
             else:
                 break
-            d, Xd = d + length * way, Xd + length * Xway
-            value, gradient, bend = tried
-            if gradient.norm() <= _GRADIENT * first:
+            accept()
+            if self.small.sent():
                 break
-        return M + d.T.float()[self.region]
+        finish()
 
-    def _at(
-        self, d: Tensor, Xd: Tensor, pull: Tensor, visits: list[tuple[DeviceLeaves, Tensor, Tensor, Tensor]]
-    ) -> tuple[float, Tensor, Tensor]:
-        """(objective up to a constant, gradient, curvature of every document and region)."""
-        value = (pull * d).sum() + 0.5 * ((d @ self.E) * d).sum()
-        slope, bend = torch.zeros_like(Xd), torch.zeros_like(Xd)
-        for block, S, regions, Q in visits:
-            where: tuple[slice | Tensor, Tensor] = (
-                (slice(None), regions) if block.rows is None else (block.rows[:, None], regions[None, :])
-            )
-            scores = S + (Xd[where] @ Q.T).float()
+    def begin(self) -> None:
+        """Objective (up to a constant), gradient and curvatures where M is."""
+        self.scores = [block.S + block.centre_scores(self.M, self.storage) for block in self.blocks]
+        self.pull.copy_(product(self.pulled, self.M, exact=True).T)
+        for zero in (self.d, self.way, self.Xd, self.Xway, self.length):
+            zero.zero_()
+        self.evaluate()
+        self.value.copy_(self.tried)
+        self.first.copy_(self.gradient.norm())
+
+    def aim(self) -> None:
+        """Begin conjugate gradients for a Newton direction, scaled by the diagonal of the Hessian."""
+        scale = 1 / (product(self.squares, self.bend, exact=True) + self.E.diagonal())
+        self.vectors = ScaledVectors(self._curved, -self.gradient, scale)
+        gamma = self.vectors.gamma()
+        self.directions = ConjugateGradients(self.vectors, gamma, _RESIDUAL**2 * gamma, self.close)
+
+    def follow(self) -> None:
+        """A step of conjugate gradients."""
+        self.directions.follow()
+
+    def turn(self) -> None:
+        """Their next direction."""
+        self.directions.turn()
+
+    def arrive(self) -> None:
+        """Set out along the direction, with length 1."""
+        self.way.copy_(self.vectors.x)
+        self.Xway.copy_(product(self.X, self.way, exact=True))
+        self.length.fill_(1)
+
+    def evaluate(self) -> None:
+        """Objective, gradient and curvature of every document and region, a length of the way from d."""
+        d, Xd = self.d + self.length * self.way, self.Xd + self.length * self.Xway
+        value = (self.pull * d).sum() + 0.5 * ((d @ self.E) * d).sum()
+        self.slope.zero_()
+        self.bend.zero_()
+        for block, S, (regions, Q) in zip(self.blocks, self.scores, self.links, strict=True):
+            where = _where(block, regions)
+            scores = S + Xd[where].float() @ Q.T
             R, D = block.system.pairs.derivatives(scores)
             value = value + block.system.pairs.value(scores).sum()
-            slope[where] = slope[where] + R.double() @ Q
-            bend[where] = bend[where] + D.double() @ Q**2
-        return float(value), pull + d @ self.E + product(self.X.T, slope, exact=True), bend
+            self.slope[where] = self.slope[where] + (R @ Q).double()
+            self.bend[where] = self.bend[where] + (D @ Q**2).double()
+        self.tried.copy_(value)
+        self.gradient.copy_(self.pull + d @ self.E + product(self.X.T, self.slope, exact=True))
+        self.falls.put(self.tried < self.value)
 
-    def _newton(self, gradient: Tensor, bend: Tensor) -> Tensor:
-        """Conjugate gradients, scaled by the diagonal of the Hessian."""
-        scale = 1 / (product(self.squares, bend, exact=True) + self.E.diagonal())
+    def accept(self) -> None:
+        """Go there."""
+        self.d.add_(self.length * self.way)
+        self.Xd.add_(self.length * self.Xway)
+        self.value.copy_(self.tried)
+        self.small.put(self.gradient.norm() <= _GRADIENT * self.first)
 
-        def times(way: Tensor) -> Tensor:
-            return way @ self.E + product(self.X.T, bend * product(self.X, way, exact=True), exact=True)
+    def finish(self) -> None:
+        """Move M and the scores."""
+        self.M.add_(self.d.T.float()[self.region])
+        for block, S, (regions, Q) in zip(self.blocks, self.scores, self.links, strict=True):
+            S.add_(self.Xd[_where(block, regions)].float() @ Q.T)
 
-        vectors = ScaledVectors(times, -gradient, scale)
-        gamma = vectors.gamma()
-        conjugate_gradients(vectors, gamma, _RESIDUAL**2 * gamma, _PRODUCTS)
-        return vectors.x
+    def moved(self) -> Iterator[tuple[DeviceLeaves, Tensor]]:
+        """Blocks and their scores after the last move."""
+        yield from zip(self.blocks, self.scores, strict=True)
+
+    def _curved(self, way: Tensor) -> Tensor:
+        """The Hessian's product."""
+        return way @ self.E + product(self.X.T, self.bend * product(self.X, way, exact=True), exact=True)
 
 
-_START_TOLERANCE = 1e-2
-_FORCING = 0.2  # residual of a Newton step of the leaves; more is wasted while inner vertices move
-_SCREEN_FIRST, _SCREEN_EVERY = 2, 8  # rounds after which all documents are looked at, beside the end
-_REGIONS = 64
-_MOVE_EVERY = 2  # rounds from one move of the regions to the next
-_LOOSE = 0.1  # of its link, by which a leaf still holds where no document of it has the feature
+def _where(block: DeviceLeaves, regions: Tensor) -> tuple[slice | Tensor, Tensor]:
+    """Where the documents and regions of a block are among all."""
+    return (slice(None), regions) if block.rows is None else (block.rows[:, None], regions[None, :])
+
+
+class _Visit:
+    """Newton steps of a block's leaves at M; they then pull at ``pulled``, and hold ``held``, n_inner x n_features."""
+
+    def __init__(
+        self, block: DeviceLeaves, M: Tensor, pulled: Tensor, held: Tensor, storage: torch.dtype, recorder: Recorder
+    ) -> None:
+        self.block, self.M, self.pulled, self.held = block, M, pulled, held
+        self.storage, self.recorder = storage, recorder
+        self.newton = Newton(block.system, block.A, block.S, tol=_SOLVED, forcing=_FORCING)
+        self._begin, self._leave, self._hold = self.begin, self.leave, self.hold
+        self._recorded = False
+
+    def __call__(self, n_steps: int, *, hold: bool) -> int:
+        """Take some steps; the number of pairs of products."""
+        if self.recorder.recording and not self._recorded:
+            self._record()
+        before = self.newton.n_products
+        for _ in range(n_steps):
+            self._begin()
+            if not self.newton.finish_step(_PRODUCTS_OF_LEAVES):
+                break
+        self._leave()
+        if hold:
+            self._hold()
+        return self.newton.n_products - before
+
+    def begin(self) -> None:
+        """Look at the leaves from where their centres are."""
+        self.newton.centre = self.block.centre_scores(self.M, self.storage)
+        self.newton.begin()
+        self.newton.aim()
+
+    def leave(self) -> None:
+        """Pull at the inner vertices."""
+        self.block.pull_of_duals(self.pulled, self.storage)
+
+    def hold(self) -> None:
+        """Hold them where a document within the margin has the feature.
+
+        Elsewhere a leaf follows its centre, and inner vertices need hardly wait for it.
+        """
+        block, centre = self.block, self.newton.centre
+        assert centre is not None
+        r = (1 / block.own).float()
+        within = (block.system.pairs.derivatives(block.S + centre)[1] > 0).to(self.storage)
+        held = torch.where(product(turned(block.X, _present), within) > 0, r, _LOOSE * r)
+        block.pull(self.held, held, block.held_share)
+
+    def _record(self) -> None:
+        newton = self.newton
+        self._begin, *pieces, self._leave, self._hold = self.recorder.record(
+            [self.begin, *newton.pieces, self.leave, self.hold]
+        )
+        newton.pieces, self._recorded = Pieces(*pieces), True
+        newton.forget()
+        newton.centre = None
 
 
 @dataclass(frozen=True)
@@ -209,11 +327,16 @@ class JointTraining:
         self.M = torch.zeros((self.inner.n_inner, self.X.n_columns), device=device)
         self.M += product(self.X.T, start[:, None])[:, 0]
         self.blocks = [self._block(Y, network, part) for part in self._parts(network.n_leaves)]
-        self.regions = Regions(E, regions_of(E, network, _REGIONS), self.X)
-        self._always_held: Tensor | None = None
+        self.recorder = Recorder(device)
+        self.regions = Regions(E, regions_of(E, network, _REGIONS), self.X, self.recorder)
         self.n_rounds = self.n_products = 0
         self.objective = self.gap = float("inf")
-        self.bound, self._bound_at = -float("inf"), (self.M, [block.A for block in self.blocks])
+        self.bound, self._bound_at, self._bound_is_here = -float("inf"), self._here(), True
+        # What is recorded works on these: what leaves pull by, then the gradient, then a step; and pivots of its solve.
+        self._step, self._held = torch.zeros_like(self.M), torch.zeros_like(self.M)
+        self._figures = torch.zeros(2, dtype=torch.float64, device=device)
+        self._visits: dict[int, _Visit] = {}
+        self._bind(range(len(self.blocks)))
 
     # -- blocks --------------------------------------------------------------------------------------------------------
 
@@ -252,7 +375,7 @@ class JointTraining:
 
     def start_at(self, point: DevicePoint, scale: float = 1.0) -> None:
         """Continue at a point of this problem, or of one whose costs were those of here divided by ``scale``."""
-        self.M = torch.as_tensor(np.array(point.M), device=self.device)
+        self.M.copy_(torch.as_tensor(np.array(point.M), device=self.device))
         for block, kept in zip(self.blocks, point.blocks, strict=True):
             at, value = (torch.as_tensor(np.array(kept[name]), device=self.device) for name in ("at", "value"))
             if block.rows is None:
@@ -267,38 +390,56 @@ class JointTraining:
                 self._look(block)
             block.S = block.system.apply(block.A)
         self.n_rounds = point.n_rounds
-        self._bound_at = (self.M, [block.A.clone() for block in self.blocks])
+        self._bound_at, self._bound_is_here = self._here(), True
+        self._bind(range(len(self.blocks)))
+
+    def _here(self) -> tuple[Tensor, list[Tensor]]:
+        """Copies of M and of all dual variables."""
+        return self.M.clone(), [block.A.clone() for block in self.blocks]
+
+    def _bind(self, changed: Collection[int]) -> None:
+        """Let visits, moves and the measure work on blocks whose documents changed."""
+        for number in changed:
+            place = (self.M, self._step, self._held, self.storage, self.recorder)
+            self._visits[number] = _Visit(self.blocks[number], *place)
+        self.regions.bind(self.M, self.blocks, self.storage)
+        self._measure_moved = _Repeated(lambda: self._measure(self.regions.moved()), self.recorder)
 
     # -- the iteration -------------------------------------------------------------------------------------------------
 
     def run(self, tol: float, max_rounds: int, go_on: Callable[[float, float], bool]) -> bool:
         """Rounds until the gap over all documents is ``tol`` of the objective; ``go_on`` hears both and may end it."""
-        momentum, solved = 1.0, self.M
+        momentum, solved, first = 1.0, self.M.clone(), self.n_rounds
+        factor = _Repeated(self._factor, self.recorder)
+        solve = _Repeated(self._solve, self.recorder)
         while True:
-            gradient = self._round()
+            self.recorder.ready = self.n_rounds >= first + _UNRECORDED
+            hold = self.n_rounds < 2 or self.n_rounds % 2 == 0
+            self._round(hold=hold and self.near is not None)
+            if hold if self.near is not None else self.n_rounds == first:
+                factor()
+            solve()
             self.n_rounds += 1
-            if self.n_rounds <= 2 or self.n_rounds % 2:
-                self.inner.with_diagonal.factor(self._held())
-            found = self.M - self.inner.with_diagonal(gradient)
+            self.M.sub_(self._step)
+            way = self.M - solved
             following = 0.5 * (1 + math.sqrt(1 + 4 * momentum**2))
-            way = found - solved
-            if bool(inner(self.M - found, way) > 0):  # uphill
+            if bool(inner(self._step, way) > 0):  # uphill
                 momentum = following = 1.0
-            self.M, solved = found, found
             if self.n_rounds % _MOVE_EVERY == 0 or self.n_rounds <= 2:
-                self.M = solved = self.regions.move(self.M, self._pairs())
+                self.regions.move()
                 before = self.objective
-                self._measure()
+                self._note(self._measure_moved)
                 if self.objective > before:
                     momentum = following = 1.0
                 if self.near is not None and self._screened(tol):
-                    self._measure()
+                    self._note(lambda: self._measure(self._pairs()))
                 close = self.gap <= tol * self.objective and self._certified_within(tol)
                 if close or not go_on(self.objective, self.gap):
                     return close
             if self.n_rounds >= max_rounds:
                 return False
-            self.M = self.M + (momentum - 1) / following * way
+            solved.copy_(self.M)
+            self.M.add_(way, alpha=(momentum - 1) / following)
             momentum = following
 
     def _certified_within(self, tol: float) -> bool:
@@ -317,11 +458,42 @@ class JointTraining:
         for block in self.blocks:
             yield block, block.S + block.centre_scores(self.M, self.storage)
 
-    def _measure(self) -> None:
-        """Note objective and gap at M, with what the leaves have of their own as it is."""
+    def _round(self, *, hold: bool) -> None:
+        """Visit the leaves, which pull, and hold, inner vertices."""
+        self._bound_is_here = False
+        self._step.zero_()
+        if hold:
+            self._held.zero_()
+        for number in range(len(self.blocks)):
+            self.n_products += self._visits[number](1 if self.n_rounds else 3, hold=hold)
+
+    def _factor(self) -> None:
+        """Factor what inner vertices and the leaves that hold them hold each other by."""
+        if self.near is None:
+            self._hold_always()
+        self.inner.with_diagonal.factor(self._held)
+
+    def _hold_always(self) -> None:
+        """Leaves of the logistic loss hold by r h / (r + h) with h_f = sum_i c_i / 4 |x_if| |x_i|_1.
+
+        That bounds the curvature of the losses.
+        """
+        self._held.zero_()
+        for block in self.blocks:
+            r = (1 / block.own).float()
+            h = product(turned(block.X, _sized), 0.25 * self.cost[:, None])
+            block.pull(self._held, h * r / (h + r), block.held_share)
+
+    def _solve(self) -> None:
+        """The step of the inner vertices, from what the leaves pull and E M: the gradient of phi at M."""
+        torch.sub(self.inner.times(self.M), self._step, out=self._step)
+        self.inner.with_diagonal(self._step)
+
+    def _measure(self, pairs: Iterable[tuple[DeviceLeaves, Tensor]]) -> None:
+        """Objective and gap at M, given scores there, with what the leaves have of their own as it is."""
         energy = self.inner.times(self.M)
         value, gap = 0.5 * inner(energy, self.M), torch.zeros((), dtype=torch.float64, device=self.device)
-        for block, S in self._pairs():
+        for block, S in pairs:
             own = block.own.float()
             XA = product(block.X.T, block.A.to(self.storage))
             XR = product(block.X.T, block.system.pairs.derivatives(S)[0].to(self.storage))
@@ -329,64 +501,33 @@ class JointTraining:
             value = value + 0.5 * (XA**2 * own).sum(dtype=torch.float64) + block.system.pairs.value(S).sum()
             gap = gap + 0.5 * ((XA + XR) ** 2 * own).sum(dtype=torch.float64)
         gap = gap + 0.5 * inner(energy, self.inner.solve_E(energy.clone()))
-        self._note(float(value), float(gap))
+        self._figures.copy_(torch.stack([value, gap]))
 
-    def _held(self) -> Tensor:
-        """What leaves hold inner vertices by, for every feature, n_inner x n_features.
-
-        Squared hinge: r where a document within the margin has the feature; elsewhere a leaf follows its centre, and
-        inner vertices need hardly wait for it. Logistic loss: r h / (r + h) with h_f = sum_i c_i / 4 |x_if| |x_i|_1,
-        which bounds the curvature of the losses.
-        """
-        if self.near is None and self._always_held is not None:
-            return self._always_held.clone()
-        found = torch.zeros_like(self.M)
-        for block, S in self._pairs() if self.near is not None else ((block, None) for block in self.blocks):
-            r = (1 / block.own).float()
-            if S is None:
-                h = product(turned(block.X, _sized), 0.25 * self.cost[:, None])
-                held = h * r / (h + r)
-            else:
-                within = (block.system.pairs.derivatives(S)[1] > 0).to(self.storage)
-                held = torch.where(product(turned(block.X, _present), within) > 0, r, _LOOSE * r)
-            # A diagonal above the coupling of a leaf with several parents: s_p sum_q s_q, for one parent s_p^2.
-            block.pull(found, held, block.share * block.share.sum(1, keepdim=True))
-        if self.near is None:
-            self._always_held = found.clone()
-        return found
-
-    def _round(self) -> Tensor:
-        """Visit the leaves; the gradient of phi at M."""
-        pulled = torch.zeros_like(self.M)
-        for block in self.blocks:
-            newton = Newton(block.system, block.A, block.S, block.centre_scores(self.M, self.storage))
-            newton.run(1e-5, 1 if self.n_rounds else 3, forcing=_FORCING, measure=False)
-            self.n_products += newton.n_products
-            block.A, block.S = newton.A, newton.S
-            block.pull_of_duals(pulled, self.storage)
-        return self.inner.times(self.M).sub_(pulled)
-
-    def _note(self, objective: float, gap: float) -> None:
-        """An objective, and a bound from below: the best of all bounds counts."""
-        self.objective = objective
-        if objective - gap > self.bound:
-            self.bound, self._bound_at = objective - gap, (self.M, [block.A.clone() for block in self.blocks])
-        self.gap = objective - self.bound
+    def _note(self, measure: Piece) -> None:
+        """Measure an objective, and a bound from below: the best of all bounds counts."""
+        measure()
+        self.objective, gap = self._figures.tolist()
+        if self.objective - gap > self.bound:
+            self.bound, self._bound_at, self._bound_is_here = self.objective - gap, self._here(), True
+        self.gap = self.objective - self.bound
 
     # -- all documents -------------------------------------------------------------------------------------------------
 
     def _join(self) -> int:
         """Documents within the margin of some leaf join its block; how many did."""
-        n_joined = 0
+        n_joined, changed = 0, []
         for number, block in enumerate(self.blocks):
             assert block.rows is not None  # only blocks that look at some documents are asked
             more = caught(self.X, block.weights(self.M, block.A).to(self.storage), block.rows, self.engine)
             if len(more):
                 n_joined += len(more)
+                changed.append(number)
                 block.rows, order = with_rows(block.rows, more)
                 block.A, self._bound_at[1][number] = grown(block.A, order), grown(self._bound_at[1][number], order)
                 self._look(block)
                 block.S = block.system.apply(block.A)
+        if changed:
+            self._bind(changed)
         return n_joined
 
     def _look(self, block: DeviceLeaves) -> None:
@@ -397,9 +538,8 @@ class JointTraining:
     def certificate(self) -> tuple[float, float]:
         """(objective, gap) in float64 over all documents; the bound is the better one of here and the best so far."""
         objective, gap = self._certified(self.M, [block.A for block in self.blocks])
-        M, A = self._bound_at
-        if M is not self.M:
-            value, other = self._certified(M, A)
+        if not self._bound_is_here:
+            value, other = self._certified(*self._bound_at)
             gap = min(gap, objective - (value - other))
         return objective, gap
 
@@ -432,6 +572,18 @@ class JointTraining:
         for block in self.blocks:
             W = block.weights(self.M, block.A)
             yield buffer[: W.numel()].view(W.shape).copy_(W).numpy()
+
+
+class _Repeated:
+    """One piece that is repeated as it is, recorded when the recorder is ready."""
+
+    def __init__(self, piece: Piece, recorder: Recorder) -> None:
+        self._piece, self._recorder, self._recorded = piece, recorder, False
+
+    def __call__(self) -> None:
+        if self._recorder.recording and not self._recorded:
+            (self._piece,), self._recorded = self._recorder.record([self._piece]), True
+        self._piece()
 
 
 def _sized(X: SparseRows) -> SparseRows:

@@ -25,14 +25,26 @@ write each array once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 
 from linnaeus.models.gpu.documents import Tensor
+from linnaeus.models.gpu.recorded import Flag, Piece
 
-__all__ = ["Newton", "ScaledVectors", "System", "Vectors", "bend", "conjugate_gradients", "dots", "follow", "turn"]
+__all__ = [
+    "ConjugateGradients",
+    "Newton",
+    "Pieces",
+    "ScaledVectors",
+    "System",
+    "Vectors",
+    "bend",
+    "converge",
+    "dots",
+    "follow",
+    "turn",
+]
 
 
 def _fused(a: Tensor) -> bool:
@@ -99,16 +111,33 @@ class System(Protocol):
         """(first, second) derivatives by the scores."""
 
 
-@dataclass
-class Newton:
-    """The iteration: dual variables A, scores S = X W, and where it stands."""
+class Pieces(NamedTuple):
+    """The pieces of a Newton step that repeat or depend on a flag, as methods of `Newton` or recorded."""
 
-    system: System
-    A: Tensor
-    S: Tensor
-    centre: Tensor | None = None  # scores that do not depend on A; S is beside them
-    n_steps: int = 0
-    n_products: int = 0  # pairs of products with X' and X
+    follow: Piece
+    turn: Piece
+    arrive: Piece
+    shorten: Piece
+    accept: Piece
+
+
+class Newton:
+    """The iteration: dual variables A and scores S = X W, both changed in place, and where it stands.
+
+    A step is made of pieces between which the host decides (`recorded`): `begin` and `aim`, then `follow` and `turn`
+    until the direction is good enough, `arrive`, `shorten` until the objective falls, and `accept`.
+    """
+
+    def __init__(
+        self, system: System, A: Tensor, S: Tensor, centre: Tensor | None = None, *, n_steps: int = 0, tol: float = 0.0,
+        forcing: float = 0.1,
+    ) -> None:  # fmt: skip
+        self.system, self.A, self.S = system, A, S
+        self.centre = centre  # scores that do not depend on A; S is beside them
+        self.n_steps, self.n_products = n_steps, 0  # pairs of products with X' and X
+        self.tol, self.forcing = tol, forcing
+        self.solved, self.close, self.risen, self.moves = (Flag(A.device) for _ in range(4))
+        self.pieces = Pieces(self.follow, self.turn, self.arrive, self.shorten, self.accept)
 
     def run(
         self, tol: float, max_steps: int, *, forcing: float = 0.1, max_products: int = 40, measure: bool = True
@@ -118,110 +147,154 @@ class Newton:
         A direction is followed until its residual is ``forcing`` of the gradient. Without ``measure`` figures are those
         before the last step.
         """
-        system = self.system
+        self.tol, self.forcing = tol, forcing
         while True:
-            scores = self._scores(self.S)
-            objective = 0.5 * dots(self.A, self.S) + system.losses(scores)
-            R, D = system.derivatives(scores)
-            del scores
-            rho = -(self.A + R)
-            del R
-            image = self._apply(rho)
-            gamma = dots(rho, image)
-            gap = 0.5 * gamma
-            done = gap <= tol * objective
-            if self.n_steps >= max_steps or bool(done.all()):
-                return objective, gap
-            B, XB, fall = self._direction(rho, image, D, torch.where(done, torch.inf, forcing**2 * gamma), max_products)
-            del rho, image, D
-            if not self._move(objective, fall, B, XB):
-                return objective, gap
-            self.n_steps += 1
-            if not measure and self.n_steps >= max_steps:
-                return objective, gap
+            self.begin()
+            objective, gap = self.objective, self.gap
+            if self.n_steps >= max_steps or self.solved.sent():
+                break
+            self.aim()
+            if not self.finish_step(max_products) or (not measure and self.n_steps >= max_steps):
+                break
+        self.forget()
+        return objective, gap
+
+    def finish_step(self, max_products: int) -> bool:
+        """What comes after `aim`; False if no column moved."""
+        pieces = self.pieces
+        self.n_products += 1 + converge(pieces.follow, pieces.turn, self.close, max_products, overlaps=True)
+        pieces.arrive()
+        while self.risen.sent():  # ends: lengths become 0, where nothing rises
+            pieces.shorten()
+        moved = bool(self.moves.sent())
+        pieces.accept()
+        self.n_steps += moved
+        self.forget()
+        return moved
+
+    def begin(self) -> None:
+        """Objective, gap, residual and curvatures where it stands."""
+        scores = self._scores(self.S)
+        self.energy = dots(self.A, self.S)
+        self.objective = 0.5 * self.energy + self.system.losses(scores)
+        R, self.D = self.system.derivatives(scores)
+        del scores
+        self.rho = R.add_(self.A).neg_()
+        self.image = self.system.apply(self.rho)
+        self.gamma = dots(self.rho, self.image)
+        self.gap = 0.5 * self.gamma
+        self.solved.put((self.gap <= self.tol * self.objective).all())
+
+    def aim(self) -> None:
+        """Begin conjugate gradients; columns that are solved rest."""
+        target = (self.forcing**2 * self.gamma).masked_fill(self.gap <= self.tol * self.objective, torch.inf)
+        self.vectors = _DualVectors(self.system.apply, self.rho, self.image, self.D)
+        self.directions = ConjugateGradients(self.vectors, self.gamma, target, self.close)
+
+    def follow(self) -> None:
+        """A step of conjugate gradients."""
+        self.directions.follow()
+
+    def turn(self) -> None:
+        """Their next direction."""
+        self.directions.turn()
+
+    def arrive(self) -> None:
+        """Try the whole direction."""
+        B, XB = self.vectors.B, self.vectors.XB
+        self.slope, self.bent = dots(B, self.S), dots(B, XB)
+        self.length = torch.ones_like(self.objective)
+        self.rises = self._rises()
+
+    def shorten(self) -> None:
+        """Halve the lengths of columns whose objective rose, at last to 0, and try again."""
+        halved = (0.5 * self.length).masked_fill(self.length < 0.5**_HALVINGS, 0)
+        self.length.copy_(torch.where(self.rises, halved, self.length))
+        self.rises.copy_(self._rises())
+
+    def accept(self) -> None:
+        """Go along the direction."""
+        t = self.length.to(self.A.dtype)
+        self.A.addcmul_(t, self.vectors.B)
+        self.S.addcmul_(t, self.vectors.XB)
+
+    def forget(self) -> None:
+        """Let go of the arrays of a step."""
+        for name in ("rho", "image", "D", "vectors", "directions"):
+            self.__dict__.pop(name, None)
+
+    def _rises(self) -> Tensor:
+        """Whether objectives rise by the lengths; sums of float32 scores waver by about 1e-7 of them."""
+        t = self.length.to(self.A.dtype)
+        losses = self.system.losses(self._scores(torch.addcmul(self.S, t, self.vectors.XB)))
+        new = 0.5 * (self.energy + 2 * self.length * self.slope + self.length**2 * self.bent) + losses
+        rises = new > self.objective - _ARMIJO * self.length * self.directions.fall + 1e-7 * self.objective.abs()
+        self.risen.put(rises.any())
+        self.moves.put((self.length > 0).any())
+        return rises
 
     def _scores(self, S: Tensor) -> Tensor:
         return S if self.centre is None else S + self.centre
 
-    def _apply(self, rho: Tensor) -> Tensor:
-        self.n_products += 1
-        return self.system.apply(rho)
-
-    def _direction(
-        self, rho: Tensor, image: Tensor, D: Tensor, target: Tensor, max_products: int
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """(B, X K X'B, how steeply the objective falls along it); changes ``rho`` and ``image``.
-
-        Columns whose squared residual is below ``target`` rest.
-        """
-        vectors = _DualVectors(self._apply, rho, image, D)
-        fall = conjugate_gradients(vectors, dots(rho, image), target, max_products)
-        return vectors.B, vectors.XB, fall
-
-    def _move(self, objective: Tensor, fall: Tensor, B: Tensor, XB: Tensor) -> bool:
-        """Go along B, every column by a length of its own, halved until the objective falls; False if none moves."""
-        a_s, b_s, b_b = dots(self.A, self.S), dots(B, self.S), dots(B, XB)
-        length = torch.ones_like(objective)
-        for _ in range(_HALVINGS):
-            t = length.to(B.dtype)
-            moved = torch.addcmul(self.S, t, XB)
-            new = 0.5 * (a_s + 2 * length * b_s + length**2 * b_b) + self.system.losses(self._scores(moved))
-            # Sums of float32 scores waver by about 1e-7 of the objective.
-            risen = new > objective - _ARMIJO * length * fall + 1e-7 * objective.abs()
-            if not bool(risen.any()):
-                break
-            length = torch.where(risen, 0.5 * length, length)
-        else:
-            length = torch.where(risen, 0.0, length)
-            t = length.to(B.dtype)
-            moved = torch.addcmul(self.S, t, XB)
-        self.A.addcmul_(t, B)
-        self.S = moved
-        return bool((length > 0).any())
-
 
 class Vectors(Protocol):
-    """The arrays of conjugate gradients: a direction, the residual and what it is preconditioned to, the solution."""
+    """The arrays of conjugate gradients: a direction, the residual and what it is preconditioned to, the solution.
 
-    overlaps: bool  # whether `turn` is cheap enough to run while the device tells that it is finished
+    They are changed in place.
+    """
 
     def bend(self) -> Tensor:
         """<direction, H direction>."""
 
     def follow(self, length: Tensor) -> Tensor:
-        """A step along the direction; returns <residual, preconditioned residual>."""
+        """A step along the direction; the squared norm of the residual after it."""
 
     def turn(self, share: Tensor) -> Tensor:
         """The next direction, with ``share`` of the one before; returns its `bend`."""
 
 
-def conjugate_gradients(vectors: Vectors, gamma: Tensor, target: Tensor, max_products: int) -> Tensor:
-    """Steps until ``gamma``, the squared norm of the residual, is ``target``; how steeply the objective falls.
+class ConjugateGradients:
+    """Steps until ``gamma``, the squared norm of the residual, is ``target``, which ``close`` tells.
 
-    Both are numbers for every column, or one for all; columns that are done rest.
+    Both are numbers for every column, or one for all; columns that are done rest. ``fall`` says how steeply the
+    objective falls along the solution.
     """
-    fall = torch.zeros_like(gamma)
-    curvature = vectors.bend()
-    for _ in range(max_products):
-        length = torch.where(gamma > target, gamma / curvature.clamp(min=_TINY), 0)
-        fall += length * gamma
-        before, gamma = gamma, vectors.follow(length)
-        done = _Flag((gamma <= target).all())
-        if not vectors.overlaps and done:
+
+    def __init__(self, vectors: Vectors, gamma: Tensor, target: Tensor, close: Flag) -> None:
+        self.vectors, self.gamma, self.target, self.close = vectors, gamma.clone(), target, close
+        self.fall, self.share = torch.zeros_like(gamma), torch.zeros_like(gamma)
+        self.curvature = vectors.bend()
+
+    def follow(self) -> None:
+        length = (self.gamma / self.curvature.clamp(min=_TINY)).masked_fill(~(self.gamma > self.target), 0)
+        self.fall += length * self.gamma
+        gamma = self.vectors.follow(length)
+        torch.div(gamma, self.gamma.clamp(min=_TINY), out=self.share)
+        self.gamma.copy_(gamma)
+        self.close.put((gamma <= self.target).all())
+
+    def turn(self) -> None:
+        self.curvature.copy_(self.vectors.turn(self.share))
+
+
+def converge(follow: Piece, turn: Piece, close: Flag, max_products: int, *, overlaps: bool) -> int:
+    """Run conjugate gradients; the number of products. ``overlaps``: turning is cheap, and need not wait for the flag."""
+    for n_products in range(1, max_products + 1):
+        follow()
+        close.sent()
+        if not overlaps and close:
             break
-        curvature = vectors.turn(gamma / before.clamp(min=_TINY))
-        if vectors.overlaps and done:  # asked for only now: the device turns while the answer travels
+        turn()
+        if overlaps and close:  # asked for only now: the device turns while the answer travels
             break
-    return fall
+    return n_products
 
 
 class _DualVectors:
     """Directions p and X K X'p in dual variables, with fused operations; changes ``rho`` and ``image``."""
 
-    overlaps = True
-
     def __init__(self, apply: Callable[[Tensor], Tensor], rho: Tensor, image: Tensor, D: Tensor) -> None:
-        self.apply, self.rho, self.image, self.D = apply, rho, image, D
+        self.apply, self.rho, self.D = apply, rho, D
         self.way, self.image_of_way = rho.clone(), image
         self.B, self.XB = torch.zeros_like(rho), torch.zeros_like(rho)
 
@@ -240,44 +313,26 @@ class _DualVectors:
 class ScaledVectors:
     """Directions of a matrix H, preconditioned by a diagonal ``scale``; all columns are one problem."""
 
-    overlaps = False
-
     def __init__(self, times: Callable[[Tensor], Tensor], right: Tensor, scale: Tensor) -> None:
         self.times, self.residual, self.scale = times, right.clone(), scale
         self.image = right * scale
         self.way, self.x = self.image.clone(), torch.zeros_like(right)
+        self.H = torch.empty_like(right)
 
     def gamma(self) -> Tensor:
         """<residual, scaled residual>."""
         return (self.residual * self.image).sum()
 
     def bend(self) -> Tensor:
-        self.H = self.times(self.way)
+        self.H.copy_(self.times(self.way))
         return (self.way * self.H).sum()
 
     def follow(self, length: Tensor) -> Tensor:
         self.x += length * self.way
         self.residual -= length * self.H
-        self.image = self.residual * self.scale
+        torch.mul(self.residual, self.scale, out=self.image)
         return self.gamma()
 
     def turn(self, share: Tensor) -> Tensor:
-        self.way = self.image + share * self.way
+        self.way.mul_(share).add_(self.image)
         return self.bend()
-
-
-class _Flag:
-    """A truth value on its way from the device; asking for it waits for no more than what came before it."""
-
-    def __init__(self, value: Tensor) -> None:
-        self._event, self._value = None, value
-        if value.is_cuda:
-            self._value = torch.empty((), dtype=torch.bool, pin_memory=True)
-            self._value.copy_(value, non_blocking=True)
-            self._event = torch.cuda.Event()
-            self._event.record()
-
-    def __bool__(self) -> bool:
-        if self._event is not None:
-            self._event.synchronize()
-        return bool(self._value)
