@@ -33,6 +33,7 @@ __all__ = [
     "LabelColumns",
     "LossPairs",
     "Positives",
+    "Shares",
     "beyond",
     "caught",
     "grown",
@@ -101,9 +102,7 @@ class LabelColumns:
 
     def apply(self, rho: Tensor) -> Tensor:
         exact = self.storage == torch.float64
-        weights = product(self.X.T, rho.to(self.storage), exact=exact)
-        if self.inverse is not None:
-            weights *= self.inverse.to(weights.dtype)
+        weights = product(self.X.T, rho.to(self.storage), exact=exact, scale=self.inverse)
         return product(self.X, weights.to(self.storage), exact=exact)
 
     def losses(self, S: Tensor) -> Tensor:
@@ -160,6 +159,34 @@ def shared_negative(X: Documents, cost: Tensor, loss: str, tol: float) -> tuple[
     return A[:, 0].float(), system.apply(A)[:, 0].float()
 
 
+class Shares:
+    """Shares Q of the leaves of a block in inner vertices (n_columns x these, float64), of which few are not zero."""
+
+    def __init__(self, Q: Tensor) -> None:
+        self.Q = Q
+        if Q.is_cuda:
+            from linnaeus.models.gpu.triton_kernels import ColumnLists
+
+            self._to_leaves, self._to_vertices = ColumnLists.of(Q.T), ColumnLists.of(Q)
+
+    def of_vertices(self, V: Tensor, more: Tensor | None = None) -> Tensor:
+        """V Q', and ``more``: from columns of vertices to columns of leaves."""
+        if V.is_cuda and V.dtype == torch.float32:
+            from linnaeus.models.gpu.triton_kernels import combined
+
+            return combined(V, self._to_leaves, more)
+        found = V @ self.Q.to(V.dtype).T
+        return found if more is None else found.add_(more)
+
+    def of_leaves(self, A: Tensor) -> Tensor:
+        """A Q: from columns of leaves to columns of vertices."""
+        if A.is_cuda and A.dtype == torch.float32:
+            from linnaeus.models.gpu.triton_kernels import combined
+
+            return combined(A, self._to_vertices)
+        return A @ self.Q.to(A.dtype)
+
+
 @dataclass
 class DeviceLeaves:
     """Some leaves: their documents (None: all), features, pairs, links, dual variables A and own scores X u."""
@@ -168,17 +195,17 @@ class DeviceLeaves:
     positives: Positives
     rows: Tensor | None
     inner: Tensor  # inner vertices they are linked to
-    share: Tensor  # n_columns x these
+    shares: Shares
     own: Tensor  # 1 / r of every leaf
     system: LabelColumns
     features: Tensor | None
     A: Tensor
     S: Tensor
-    parent: Tensor | None = field(init=False, repr=False)  # place in ``inner`` of every leaf; None: some have several
+    held_shares: Shares = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        single = bool(((self.share > 0).sum(1) == 1).all()) and bool((self.share.sum(1) == 1).all())
-        self.parent = self.share.argmax(1) if single else None
+        # A diagonal above the coupling of a leaf with several parents: s_p sum_q s_q, for one parent s_p^2.
+        self.held_shares = Shares(self.shares.Q * self.shares.Q.sum(1, keepdim=True))
 
     @property
     def n_columns(self) -> int:
@@ -188,48 +215,55 @@ class DeviceLeaves:
     def X(self) -> Documents:
         return self.system.X
 
-    @property
-    def held_share(self) -> Tensor:
-        """A diagonal above the coupling of a leaf with several parents: s_p sum_q s_q, for one parent s_p^2."""
-        return self.share * self.share.sum(1, keepdim=True)
-
     def centres(self, M: Tensor, *, every: bool = False) -> Tensor:
         """Shares of inner weights, features x leaves; of the block's features, or of all."""
-        part = M[self.inner] if every or self.features is None else M[self.inner[:, None], self.features[None, :]]
-        return part.T @ self.share.to(M.dtype).T
+        return self.shares.of_vertices(self._corner(M, every=every))
 
-    def centre_scores(self, M: Tensor, storage: torch.dtype) -> Tensor:
-        """X `centres`, documents x leaves: by way of the inner vertices where these are fewer than the leaves."""
+    def centre_scores(self, M: Tensor, storage: torch.dtype, more: Tensor | None = None) -> Tensor:
+        """X `centres`, and ``more``, documents x leaves: by way of the inner vertices where these are fewer."""
         if len(self.inner) > self.n_columns:
-            return product(self.X, self.centres(M).to(storage))
-        part = M[self.inner] if self.features is None else M[self.inner[:, None], self.features[None, :]]
-        scores = product(self.X, part.T.contiguous().to(storage))
-        return scores[:, self.parent] if self.parent is not None else scores @ self.share.to(scores.dtype).T
+            scores = product(self.X, self.centres(M).to(storage))
+            return scores if more is None else scores.add_(more)
+        return self.shares.of_vertices(product(self.X, self._corner(M).to(storage)), more)
 
     def pull_of_duals(self, q: Tensor, storage: torch.dtype) -> None:
         """Add to q what X'A pulls at the inner vertices; the sum over leaves comes first where that is less work."""
         if len(self.inner) > self.n_columns:
             self.pull(q, product(self.X.T, self.A.to(storage)))
         elif len(self.inner):
-            self._add(q, product(self.X.T, (self.A @ self.share.to(self.A.dtype)).to(storage)).T.to(q.dtype))
+            self._add(q, product(self.X.T, self.shares.of_leaves(self.A).to(storage)))
 
-    def pull(self, q: Tensor, gradients: Tensor, share: Tensor | None = None) -> None:
+    def pull(self, q: Tensor, gradients: Tensor, shares: Shares | None = None) -> None:
         """Add to q what the leaves' gradients, features x leaves, pull at the inner vertices."""
         if len(self.inner):
-            self._add(q, (gradients @ (self.share if share is None else share).to(q.dtype)).T)
+            self._add(q, (shares or self.shares).of_leaves(gradients.to(q.dtype)))
+
+    def _corner(self, M: Tensor, *, every: bool = False) -> Tensor:
+        """Features of the block, or all, x its inner vertices."""
+        if every or self.features is None:
+            return M[self.inner].T.contiguous()
+        if M.is_cuda and M.dtype == torch.float32:
+            from linnaeus.models.gpu.triton_kernels import corner
+
+            return corner(M, self.inner, self.features)
+        return M[self.inner[:, None], self.features[None, :]].T.contiguous()
 
     def _add(self, q: Tensor, pulled: Tensor) -> None:
-        """Add rows of the inner vertices, over the block's features."""
+        """Add to q what is pulled, the block's features x its inner vertices."""
         if self.features is None:
-            q[self.inner] += pulled
+            q[self.inner] += pulled.T
+        elif q.is_cuda and q.dtype == pulled.dtype == torch.float32:
+            from linnaeus.models.gpu.triton_kernels import add_to_corner
+
+            add_to_corner(q, self.inner, self.features, pulled)
         else:
             where = (self.inner[:, None], self.features[None, :])
-            q[where] = q[where] + pulled
+            q[where] = q[where] + pulled.T
 
     def weights(self, M: Tensor, A: Tensor) -> Tensor:
         """All features x leaves, given inner weights and dual variables."""
         W = self.centres(M, every=True)
-        own = product(self.X.T, A) * self.own.float()
+        own = product(self.X.T, A, scale=self.own)
         if self.features is None:
             return W.add_(own)
         W[self.features] += own

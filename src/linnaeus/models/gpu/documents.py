@@ -111,15 +111,14 @@ class Streamed(Protocol):
     def times(self, W: Tensor, *, exact: bool = False) -> Tensor: ...
 
 
-def product(A: SparseRows | Streamed, W: Tensor, *, exact: bool = False) -> Tensor:
-    """A W (n_rows x n_columns of W); ``exact`` sums, and gives, in float64."""
-    if not isinstance(A, SparseRows):
-        return A.times(W, exact=exact)
-    if W.is_cuda:
+def product(A: SparseRows | Streamed, W: Tensor, *, exact: bool = False, scale: Tensor | None = None) -> Tensor:
+    """A W (n_rows x n_columns of W), columns times ``scale``; ``exact`` sums, and gives, in float64."""
+    if isinstance(A, SparseRows) and W.is_cuda:
         from linnaeus.models.gpu.triton_kernels import gathered_product
 
-        return gathered_product(A, W, exact=exact)
-    return reference_product(A, W, exact=exact)
+        return gathered_product(A, W, exact=exact, scale=scale)
+    found = reference_product(A, W, exact=exact) if isinstance(A, SparseRows) else A.times(W, exact=exact)
+    return found if scale is None else found.mul_(scale)
 
 
 def reference_product(A: SparseRows, W: Tensor, *, exact: bool = False) -> Tensor:

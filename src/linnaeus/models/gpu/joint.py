@@ -44,6 +44,7 @@ from linnaeus.engine.gpu import GPUEngine
 from linnaeus.models.gpu.columns import (
     DeviceLeaves,
     Positives,
+    Shares,
     beyond,
     caught,
     grown,
@@ -53,7 +54,7 @@ from linnaeus.models.gpu.columns import (
 )
 from linnaeus.models.gpu.documents import SparseRows, Tensor, on_device, product, squares
 from linnaeus.models.gpu.inner import Inner
-from linnaeus.models.gpu.newton import ConjugateGradients, Newton, Pieces, ScaledVectors, converge
+from linnaeus.models.gpu.newton import ConjugateGradients, Newton, Pieces, ScaledVectors, converge, dots
 from linnaeus.models.gpu.recorded import Flag, Piece, Recorder
 from linnaeus.models.gpu.streamed import Documents, placed, turned
 from linnaeus.models.recursive.network import Network
@@ -125,11 +126,11 @@ class Regions:
         self.value, self.tried, self.first, self.length = (torch.zeros((), **exact) for _ in "vtfl")
         self.falls, self.small, self.close = (Flag(X.device) for _ in range(3))
 
-    def shares(self, block: DeviceLeaves) -> tuple[Tensor, Tensor]:
+    def shares(self, block: DeviceLeaves) -> tuple[Tensor, Shares]:
         """(regions that a block's leaves belong to, shares n_columns x these)."""
         regions, place = torch.unique(self.region[block.inner], return_inverse=True)
         Q = torch.zeros((block.n_columns, len(regions)), dtype=torch.float64, device=self.X.device)
-        return regions, Q.index_add_(1, place, block.share).float()
+        return regions, Shares(Q.index_add_(1, place, block.shares.Q))
 
     def bind(self, M: Tensor, blocks: list[DeviceLeaves], storage: torch.dtype) -> None:
         """Move M, which changes in place, from now on, with the scores of these blocks."""
@@ -164,7 +165,7 @@ class Regions:
 
     def begin(self) -> None:
         """Objective (up to a constant), gradient and curvatures where M is."""
-        self.scores = [block.S + block.centre_scores(self.M, self.storage) for block in self.blocks]
+        self.scores = [block.centre_scores(self.M, self.storage, block.S) for block in self.blocks]
         self.pull.copy_(product(self.pulled, self.M, exact=True).T)
         for zero in (self.d, self.way, self.Xd, self.Xway, self.length):
             zero.zero_()
@@ -201,11 +202,12 @@ class Regions:
         self.bend.zero_()
         for block, S, (regions, Q) in zip(self.blocks, self.scores, self.links, strict=True):
             where = _where(block, regions)
-            scores = S + Xd[where].float() @ Q.T
+            scores = Q.of_vertices(Xd[where].float(), S)
             R, D = block.system.pairs.derivatives(scores)
             value = value + block.system.pairs.value(scores).sum()
-            self.slope[where] = self.slope[where] + (R @ Q).double()
-            self.bend[where] = self.bend[where] + (D @ Q**2).double()
+            q = Q.Q.float()
+            self.slope[where] = self.slope[where] + (R @ q).double()
+            self.bend[where] = self.bend[where] + (D @ q**2).double()
         self.tried.copy_(value)
         self.gradient.copy_(self.pull + d @ self.E + product(self.X.T, self.slope, exact=True))
         self.falls.put(self.tried < self.value)
@@ -221,7 +223,7 @@ class Regions:
         """Move M and the scores."""
         self.M.add_(self.d.T.float()[self.region])
         for block, S, (regions, Q) in zip(self.blocks, self.scores, self.links, strict=True):
-            S.add_(self.Xd[_where(block, regions)].float() @ Q.T)
+            S.copy_(Q.of_vertices(self.Xd[_where(block, regions)].float(), S))
 
     def moved(self) -> Iterator[tuple[DeviceLeaves, Tensor]]:
         """Blocks and their scores after the last move."""
@@ -283,7 +285,7 @@ class _Visit:
         r = (1 / block.own).float()
         within = (block.system.pairs.derivatives(block.S + centre)[1] > 0).to(self.storage)
         held = torch.where(product(turned(block.X, _present), within) > 0, r, _LOOSE * r)
-        block.pull(self.held, held, block.held_share)
+        block.pull(self.held, held, block.held_shares)
 
     def _record(self) -> None:
         newton = self.newton
@@ -361,7 +363,7 @@ class JointTraining:
         system, features = positives.looked_at(self.X, rows, self.cost, self.loss, self.storage, own)
         return DeviceLeaves(
             part, positives, rows, torch.as_tensor(vertices.astype(np.int64), device=device),
-            torch.as_tensor(shares, device=device), own, system, features, zero, zero.clone(),
+            Shares(torch.as_tensor(shares, device=device)), own, system, features, zero, zero.clone(),
         )  # fmt: skip
 
     def point(self) -> DevicePoint:
@@ -456,7 +458,7 @@ class JointTraining:
     def _pairs(self) -> Iterator[tuple[DeviceLeaves, Tensor]]:
         """Blocks and their scores at M, with what the leaves have of their own as it is."""
         for block in self.blocks:
-            yield block, block.S + block.centre_scores(self.M, self.storage)
+            yield block, block.centre_scores(self.M, self.storage, block.S)
 
     def _round(self, *, hold: bool) -> None:
         """Visit the leaves, which pull, and hold, inner vertices."""
@@ -482,7 +484,7 @@ class JointTraining:
         for block in self.blocks:
             r = (1 / block.own).float()
             h = product(turned(block.X, _sized), 0.25 * self.cost[:, None])
-            block.pull(self._held, h * r / (h + r), block.held_share)
+            block.pull(self._held, h * r / (h + r), block.held_shares)
 
     def _solve(self) -> None:
         """The step of the inner vertices, from what the leaves pull and E M: the gradient of phi at M."""
@@ -494,12 +496,12 @@ class JointTraining:
         energy = self.inner.times(self.M)
         value, gap = 0.5 * inner(energy, self.M), torch.zeros((), dtype=torch.float64, device=self.device)
         for block, S in pairs:
-            own = block.own.float()
             XA = product(block.X.T, block.A.to(self.storage))
             XR = product(block.X.T, block.system.pairs.derivatives(S)[0].to(self.storage))
             block.pull(energy, XR)
-            value = value + 0.5 * (XA**2 * own).sum(dtype=torch.float64) + block.system.pairs.value(S).sum()
-            gap = gap + 0.5 * ((XA + XR) ** 2 * own).sum(dtype=torch.float64)
+            value = value + 0.5 * dots(XA, XA) @ block.own + block.system.pairs.value(S).sum()
+            XR += XA
+            gap = gap + 0.5 * dots(XR, XR) @ block.own
         gap = gap + 0.5 * inner(energy, self.inner.solve_E(energy.clone()))
         self._figures.copy_(torch.stack([value, gap]))
 

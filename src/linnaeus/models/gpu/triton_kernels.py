@@ -10,6 +10,9 @@ Word frequencies make some rows of X' a thousand times as long as others. Rows l
 pieces, whose sums go to rows behind the result and are summed in a second launch: no atomics, so that the result does
 not depend on the order in which programs run.
 
+**Leaves and inner vertices.** A leaf has few parents: what leaves and vertices give each other are short sums of columns
+(`combined`), and a block's part of an array over all vertices and features is its `corner`.
+
 **Vectors.** The operations of `newton` on arrays of the shape of the scores, and the losses of `columns`. A program
 takes some rows of a tile of columns; its sums are added up afterwards.
 
@@ -27,19 +30,36 @@ import triton.language as tl
 
 from linnaeus.models.gpu.documents import SparseRows, Tensor
 
-__all__ = ["PIECE", "bend", "dots", "follow", "gathered_product", "losses", "slopes", "top_by_tiles", "turn"]
+__all__ = [
+    "PIECE",
+    "ColumnLists",
+    "add_to_corner",
+    "bend",
+    "combined",
+    "corner",
+    "dots",
+    "follow",
+    "gathered_product",
+    "losses",
+    "slopes",
+    "top_by_tiles",
+    "turn",
+]
 
 PIECE = 256  # non-zeros that one program sums at most
 _TILE = 128  # columns of a program
 _ROWS, _PER_PROGRAM = 8, 64  # of vectors: rows at a time, rows of a program
 _TOP_AT_A_TIME = 4  # non-zeros whose rows are under way at a time, for the best columns
 _AT_A_TIME = 8  # non-zeros whose rows are under way at a time
+_WIDE_TILE, _CACHE = 256, 48 * 2**20  # columns of a program where so many of W fit into this part of the cache
+_COMBINED_ROWS, _COMBINED_TILE = 16, 64
+_SIDE = 32
 
 
 @triton.jit
 def _gather_rows(
-    start, end, target, indices, values, W, out, n_columns, w_stride, out_stride,
-    TILE: tl.constexpr, AT_A_TIME: tl.constexpr, EXACT: tl.constexpr,
+    start, end, target, indices, values, W, scale, out, n_columns, w_stride, out_stride,
+    TILE: tl.constexpr, AT_A_TIME: tl.constexpr, EXACT: tl.constexpr, SCALED: tl.constexpr,
 ):  # fmt: skip
     piece = tl.program_id(0)
     columns = tl.program_id(1) * TILE + tl.arange(0, TILE)
@@ -61,6 +81,8 @@ def _gather_rows(
             total += tl.sum(value[:, None].to(tl.float64) * w.to(tl.float64), axis=0)
         else:
             total += tl.sum(value[:, None] * w.to(tl.float32), axis=0)
+    if SCALED:
+        total *= tl.load(scale + columns, mask=inside, other=0.0).to(total.dtype)
     to = tl.load(target + piece).to(tl.int64)
     tl.store(out + to * out_stride + columns, total, mask=inside)
 
@@ -104,31 +126,120 @@ def _pieces(A: SparseRows) -> _Pieces:
     return A.layout
 
 
-def gathered_product(A: SparseRows, W: Tensor, *, exact: bool = False) -> Tensor:
-    """A W with sums in float32, or in float64 where ``exact``; W is float32 or bfloat16."""
+def gathered_product(A: SparseRows, W: Tensor, *, exact: bool = False, scale: Tensor | None = None) -> Tensor:
+    """A W with sums in float32, or in float64 where ``exact``; W is float32 or bfloat16, ``scale`` one per column."""
     pieces, n_columns = _pieces(A), W.shape[1]
     dtype = torch.float64 if exact else torch.float32
     if W.stride(1) != 1:
         W = W.contiguous()
     whole = torch.empty((A.n_rows + pieces.n_extra, n_columns), dtype=dtype, device=W.device)
-    tile = min(_TILE, max(16, triton.next_power_of_2(n_columns)))
-    options = {"TILE": tile, "AT_A_TIME": _AT_A_TIME, "EXACT": exact, "num_warps": max(1, tile // 128)}
+    wide = W.shape[0] * _WIDE_TILE * W.element_size() <= _CACHE
+    tile = min(_WIDE_TILE if wide and not exact else _TILE, max(16, triton.next_power_of_2(n_columns)))
+    at_a_time = _AT_A_TIME * _TILE // max(tile, _TILE)
+    options = {"TILE": tile, "AT_A_TIME": at_a_time, "EXACT": exact, "num_warps": 1}
 
-    def launch(start: Tensor, end: Tensor, target: Tensor, indices: Tensor, values: Tensor, operand: Tensor) -> None:
+    def launch(
+        start: Tensor, end: Tensor, target: Tensor, indices: Tensor, values: Tensor, operand: Tensor,
+        scale: Tensor | None = None,
+    ) -> None:  # fmt: skip
         if len(start):
             grid = (len(start), triton.cdiv(n_columns, tile))
             _gather_rows[grid](
-                start, end, target, indices, values, operand, whole, n_columns, operand.stride(0), whole.stride(0),
-                **options,
+                start, end, target, indices, values, operand, operand if scale is None else scale, whole, n_columns,
+                operand.stride(0), whole.stride(0), **options, SCALED=scale is not None,
             )  # fmt: skip
 
-    launch(pieces.start, pieces.end, pieces.target, A.indices, A.values, W)
+    launch(pieces.start, pieces.end, pieces.target, A.indices, A.values, W, scale)
     if pieces.n_extra:
         launch(pieces.long_start, pieces.long_end, pieces.long_target, pieces.extra, pieces.ones, whole)
     return whole[: A.n_rows]
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_rows"])
+def _combine(ends, source, weight, a, more, out, n_rows, n_columns, a_stride, MORE: tl.constexpr, TILE: tl.constexpr,
+             ROWS: tl.constexpr):  # fmt: skip
+    columns = tl.program_id(1) * TILE + tl.arange(0, TILE)
+    inside = columns < n_columns
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    mask = (rows < n_rows)[:, None]
+    first = tl.load(ends + columns, mask=inside, other=0)
+    last = tl.load(ends + columns + 1, mask=inside, other=0)
+    total = tl.zeros((ROWS, TILE), tl.float32)
+    for k in range(0, tl.max(last - first, axis=0)):
+        here = first + k
+        present = here < last
+        column = tl.load(source + here, mask=present, other=0)
+        share = tl.load(weight + here, mask=present, other=0.0)
+        at = rows.to(tl.int64)[:, None] * a_stride + column[None, :]
+        total += share[None, :] * tl.load(a + at, mask=mask & present[None, :], other=0.0)
+    to = rows.to(tl.int64)[:, None] * n_columns + columns[None, :]
+    if MORE:
+        total += tl.load(more + to, mask=mask & inside[None, :], other=0.0)
+    tl.store(out + to, total, mask=mask & inside[None, :])
+
+
+@dataclass(frozen=True)
+class ColumnLists:
+    """Which columns, with which weights, every column of a combination is the sum of."""
+
+    ends: Tensor
+    source: Tensor
+    weight: Tensor
+
+    @classmethod
+    def of(cls, Q: Tensor) -> ColumnLists:
+        """For A Q, of the entries of Q (n x n_columns) that are not zero."""
+        column, source = torch.nonzero(Q.T, as_tuple=True)
+        ends = torch.zeros(Q.shape[1] + 1, dtype=torch.int32, device=Q.device)
+        ends[1:] = torch.cumsum(torch.bincount(column, minlength=Q.shape[1]), 0)
+        return cls(ends, source.to(torch.int32), Q[source, column].float())
+
+
+def combined(A: Tensor, lists: ColumnLists, more: Tensor | None = None) -> Tensor:
+    """A Q, and ``more`` beside it."""
+    out = torch.empty((A.shape[0], len(lists.ends) - 1), device=A.device)
+    grid = (triton.cdiv(out.shape[0], _COMBINED_ROWS), triton.cdiv(out.shape[1], _COMBINED_TILE))
+    _combine[grid](
+        lists.ends, lists.source, lists.weight, A, A if more is None else more, out, *out.shape, A.stride(0),
+        MORE=more is not None, TILE=_COMBINED_TILE, ROWS=_COMBINED_ROWS,
+    )  # fmt: skip
+    return out
+
+
+@triton.jit(do_not_specialize=["n_columns"])
+def _corner(M, rows, columns, turned, n_rows, n_columns, m_stride, ADD: tl.constexpr, SIDE: tl.constexpr):
+    r = tl.program_id(0) * SIDE + tl.arange(0, SIDE)
+    c = tl.program_id(1) * SIDE + tl.arange(0, SIDE)
+    row = tl.load(rows + r, mask=r < n_rows, other=0)
+    column = tl.load(columns + c, mask=c < n_columns, other=0)
+    mask = (r < n_rows)[:, None] & (c < n_columns)[None, :]
+    at = M + row.to(tl.int64)[:, None] * m_stride + column[None, :]
+    to = turned + c.to(tl.int64)[:, None] * n_rows + r[None, :]
+    if ADD:
+        pulled = tl.load(to, mask=tl.trans(mask), other=0.0)
+        tl.store(at, tl.load(at, mask=mask, other=0.0) + tl.trans(pulled), mask=mask)
+    else:
+        tl.store(to, tl.trans(tl.load(at, mask=mask, other=0.0)), mask=tl.trans(mask))
+
+
+def _on_corner(M: Tensor, rows: Tensor, columns: Tensor, turned: Tensor, *, add: bool) -> None:
+    grid = (triton.cdiv(len(rows), _SIDE), triton.cdiv(len(columns), _SIDE))
+    _corner[grid](M, rows, columns, turned, len(rows), len(columns), M.stride(0), ADD=add, SIDE=_SIDE)
+
+
+def corner(M: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """M[rows, columns] transposed, len(columns) x len(rows)."""
+    turned = torch.empty((len(columns), len(rows)), device=M.device)
+    _on_corner(M, rows, columns, turned, add=False)
+    return turned
+
+
+def add_to_corner(M: Tensor, rows: Tensor, columns: Tensor, turned: Tensor) -> None:
+    """M[rows, columns] += turned', in place."""
+    _on_corner(M, rows, columns, turned, add=True)
+
+
+@triton.jit(do_not_specialize=["n_rows"])
 def _dots(a, b, sums, n_rows, n_columns, TILE: tl.constexpr, ROWS: tl.constexpr, PER: tl.constexpr):
     columns = tl.program_id(0) * TILE + tl.arange(0, TILE)
     inside = columns < n_columns
@@ -141,7 +252,7 @@ def _dots(a, b, sums, n_rows, n_columns, TILE: tl.constexpr, ROWS: tl.constexpr,
     tl.store(sums + tl.program_id(1).to(tl.int64) * n_columns + columns, total, mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_rows"])
 def _bend(p, xp, d, sums, n_rows, n_columns, TILE: tl.constexpr, ROWS: tl.constexpr, PER: tl.constexpr):
     columns = tl.program_id(0) * TILE + tl.arange(0, TILE)
     inside = columns < n_columns
@@ -155,7 +266,7 @@ def _bend(p, xp, d, sums, n_rows, n_columns, TILE: tl.constexpr, ROWS: tl.conste
     tl.store(sums + tl.program_id(1).to(tl.int64) * n_columns + columns, total, mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_rows"])
 def _follow(t, t_stride, p, xp, d, b, xb, r, n_rows, n_columns, TILE: tl.constexpr, ROWS: tl.constexpr,
             PER: tl.constexpr):  # fmt: skip
     columns = tl.program_id(0) * TILE + tl.arange(0, TILE)
@@ -173,7 +284,7 @@ def _follow(t, t_stride, p, xp, d, b, xb, r, n_rows, n_columns, TILE: tl.constex
         tl.store(r + at, tl.load(r + at, mask=mask, other=0.0) - step * h, mask=mask)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_rows"])
 def _turn(t, t_stride, r, xr, d, p, xp, sums, n_rows, n_columns, TILE: tl.constexpr, ROWS: tl.constexpr,
           PER: tl.constexpr):  # fmt: skip
     columns = tl.program_id(0) * TILE + tl.arange(0, TILE)
@@ -192,7 +303,7 @@ def _turn(t, t_stride, r, xr, d, p, xp, sums, n_rows, n_columns, TILE: tl.conste
     tl.store(sums + tl.program_id(1).to(tl.int64) * n_columns + columns, total, mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_rows"])
 def _losses(S, cost, R, D, sums, n_rows, n_columns, LOGISTIC: tl.constexpr, SLOPES: tl.constexpr, TILE: tl.constexpr,
             ROWS: tl.constexpr, PER: tl.constexpr):  # fmt: skip
     columns = tl.program_id(0) * TILE + tl.arange(0, TILE)
