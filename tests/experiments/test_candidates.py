@@ -6,7 +6,7 @@ import pytest
 
 from linnaeus import registry
 from linnaeus.experiments import candidates
-from linnaeus.experiments.candidates import extrapolate, flat_models, forecast, pilot, why_not
+from linnaeus.experiments.candidates import RunForecast, extrapolate, flat_models, forecast, pilot, shares, why_not
 from tests.contracts.configurations import ONE_LABEL
 from tests.experiments.toy import toy
 
@@ -54,3 +54,18 @@ def test_pilots_are_of_growing_size() -> None:
     found, busy = pilot(toy(n_docs=400), "OneVsRestSVM", 5.0)
     assert [size for size, _ in found] == sorted({50, 300 // 4})
     assert busy >= 1
+
+
+def test_quick_models_get_the_time_of_a_whole_search_while_slow_ones_share_the_rest() -> None:
+    quick = {f"quick {i}": RunForecast(3.0, 1.0) for i in range(10)}
+    slow = {f"slow {i}": RunForecast(300.0, 20.0) for i in range(2)}
+    found = shares({**quick, **slow}, 540.0)
+    assert all(found[name] == 30.0 for name in quick)
+    assert all(found[name] == 120.0 for name in slow)
+    assert sum(found.values()) == 540.0
+
+
+def test_shares_are_never_more_than_there_is() -> None:
+    forecasts = {f"model {i}": RunForecast(10.0 * i, 2.0 * i) for i in range(1, 8)}
+    for seconds in (0.0, 5.0, 60.0, 200.0, 1000.0):
+        assert sum(shares(forecasts, seconds).values()) == pytest.approx(seconds)

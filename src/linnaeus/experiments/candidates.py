@@ -26,6 +26,7 @@ import numpy as np
 from linnaeus import registry
 from linnaeus.auto.candidates import FAMILIES, Candidate, make_model, parameters_of
 from linnaeus.auto.evaluate import squared_length
+from linnaeus.auto.search import LEAST_BUDGET
 from linnaeus.engine import format_bytes, single_blas_thread
 from linnaeus.experiments.children import memory_of_each
 from linnaeus.experiments.experiment import Experiment
@@ -191,33 +192,28 @@ def shares(forecasts: Mapping[str, RunForecast], seconds: float) -> dict[str, fl
     Returns
     -------
     dict of str to float
-        More than is likely, where there is enough for all; else what each needs at least and the same part of what it
-        is likely to take beyond that; else equal parts, of which the quick ones leave something to the others.
+        What each needs at least, where there is enough for that, and equal parts of the rest. A model takes no more
+        than it is likely to need, or than a whole search takes at least, while others would like to have more.
 
     Examples
     --------
-    >>> both = {"NodeSVM": RunForecast(6.0, 2.0), "RRSVM": RunForecast(24.0, 8.0)}
-    >>> shares(both, 40.0), shares(both, 20.0), shares(both, 6.0)
-    ({'NodeSVM': 11.0, 'RRSVM': 29.0}, {'NodeSVM': 5.0, 'RRSVM': 16.0}, {'NodeSVM': 3.0, 'RRSVM': 3.0})
+    >>> both = {"NodeSVM": RunForecast(6.0, 2.0), "HM3": RunForecast(90.0, 8.0)}
+    >>> shares(both, 200.0), shares(both, 80.0), shares(both, 6.0)
+    ({'NodeSVM': 70.0, 'HM3': 130.0}, {'NodeSVM': 30.0, 'HM3': 50.0}, {'NodeSVM': 3.0, 'HM3': 3.0})
     """
     seconds = max(0.0, seconds)
-    likely = sum(one.likely for one in forecasts.values())
-    least = sum(one.least for one in forecasts.values())
-    if likely <= seconds:
-        more = (seconds - likely) / max(1, len(forecasts))
-        return {name: one.likely + more for name, one in forecasts.items()}
-    if least <= seconds:
-        part = (seconds - least) / (likely - least)
-        wanted = {name: one.least + part * (one.likely - one.least) for name, one in forecasts.items()}
-        return {name: max(value, min(_SHORTEST, seconds / len(wanted))) for name, value in wanted.items()}
-    found: dict[str, float] = {}
-    for i, name in enumerate(sorted(forecasts, key=lambda name: forecasts[name].least)):
-        found[name] = min(max(forecasts[name].likely, _SHORTEST), seconds / (len(forecasts) - i))
-        seconds -= found[name]
-    return {name: found[name] for name in forecasts}
+    least = {name: one.least for name, one in forecasts.items()}
+    if sum(least.values()) > seconds:
+        least = dict.fromkeys(forecasts, 0.0)
+    found, left = dict(least), seconds - sum(least.values())
+    more = {name: max(one.likely, LEAST_BUDGET) - least[name] for name, one in forecasts.items()}
+    for i, name in enumerate(sorted(more, key=lambda name: more[name])):
+        part = max(0.0, min(more[name], left / (len(more) - i)))
+        found[name] += part
+        left -= part
+    return {name: value + left / len(found) for name, value in found.items()}
 
 
-_SHORTEST = 5.0  # seconds of a run, whatever is forecast
 _CORRECTION = 20.0  # times: finished runs never make a forecast larger or smaller than this
 
 
