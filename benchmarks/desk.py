@@ -9,6 +9,9 @@ The coder answers from the gold labels; 5 % of the documents get a wrong label i
 - a promised risk: control documents are drawn at random and coded, the model codes the others at a promised risk;
   the realised risk is measured against the gold labels, coverage beside the best threshold in hindsight.
 
+Probabilities, of which the order and the promise are made, are calibrated with the verdicts by cross-validation, as
+those of models that `linnaeus train` or the desk makes.
+
     python -m benchmarks desk --problem demo --verdicts 2000 --runs 20 --json
 """
 
@@ -23,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import machine, problems
-from linnaeus import OneVsRestLogistic, metrics
+from linnaeus import OneVsRestLogistic, calibrate, metrics
 from linnaeus.data import Dataset
 from linnaeus.decoding.probability.risk import CONFIDENCE, fit_risk
 from linnaeus.serve.models import ServedModel
@@ -57,7 +60,8 @@ def run(arguments: list[str]) -> dict[str, Any]:
     if "order" in options.parts:
         result |= _order(problem, options)
     if "risk" in options.parts:
-        model = _fitted(problem, _first(problem, options.verdicts, 0), _coded(problem.Y, problem.taxonomy, 0))
+        rows, coded = _first(problem, options.verdicts, 0), _coded(problem.Y, problem.taxonomy, 0)
+        model = calibrate(_fitted(problem, rows, coded), problem.X[rows], coded[rows])
         result["risk"] = [_promises(model, problem, options.runs, *case) for case in PROMISES[: options.risks]]
     result |= machine.describe()
     print(json.dumps(result) if options.json else "\n".join(f"{name}: {value}" for name, value in result.items()))
@@ -122,6 +126,7 @@ def _curve(problem: Any, order: str, options: Any, seed: int) -> tuple[list[floa
         if len(chosen) + step > min(most, problem.X.shape[0]):
             return values, model
         if order == "desk":
+            calibrate(model, problem.X[chosen], coded[chosen])
             left = left[np.argsort(-_costs(model, problem, left), kind="stable")]
         chosen, left = np.concatenate([chosen, left[:step]]), left[step:]
 
@@ -159,16 +164,15 @@ def _keys(model: Any, problem: Any) -> dict[str, float]:
 def _promises(model: Any, problem: Any, runs: int, risk: float, mistakes: float) -> dict[str, float]:
     """Realised risk and coverage at a promised risk, over draws of control documents."""
     taxonomy, n_docs = problem.taxonomy, problem.X_test.shape[0]
-    P, nodes = model.node_probabilities(problem.X_test), np.arange(taxonomy.n_nodes)
-    keep = nodes[nodes != taxonomy.root] if taxonomy.root is not None else nodes
-    P = np.asarray(P)[:, keep]
+    keep = model.calibrator_.nodes
+    P = np.asarray(model.node_probabilities(problem.X_test))[:, keep]
     gold = taxonomy.close(problem.Y_test, keep_root=False)
     realised, coverage, best = [], [], []
     for seed in range(runs):
         order = np.random.default_rng([seed, 2]).permutation(n_docs)
         controls, rest = order[:CONTROLS], order[CONTROLS:]
         said = taxonomy.close(_coded(problem.Y_test[controls], taxonomy, seed, mistakes), keep_root=False)
-        control = fit_risk(P[controls], said, keep)
+        control = fit_risk(P[controls], said, keep, ordered_by=model.risk_control_)
         threshold = control.threshold(risk, taxonomy, of="answered", confidence=CONFIDENCE)
         wrong, answered = _wrong(control, P[rest], gold[rest], taxonomy, keep, threshold)
         realised.append(wrong.sum() / max(1, answered.sum()))
@@ -197,7 +201,8 @@ def _wrong(control: Any, P: Any, gold: Any, taxonomy: Any, nodes: Any, threshold
 def _best_coverage(control: Any, P: Any, gold: Any, taxonomy: Any, nodes: Any, risk: float) -> float:
     """The largest coverage of a threshold at which the risk is kept, which knows the gold labels."""
     found = 0.0
-    for threshold in np.linspace(0.1, 0.98, 23):
+    highest = control.candidates(P, taxonomy, nodes).max(axis=1)
+    for threshold in np.unique(highest):
         wrong, answered = _wrong(control, P, gold, taxonomy, nodes, float(threshold))
         if wrong.sum() <= risk * answered.sum():
             found = max(found, float(answered.mean()))

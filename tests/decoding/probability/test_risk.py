@@ -88,6 +88,28 @@ def test_promises_with_a_confidence_are_broken_no_more_often_than_it_says(tax, r
     assert broken <= stats.binom.ppf(0.999, repeats, 1 - confidence)
 
 
+@pytest.mark.parametrize("noise", [0.5, 1.6, 3.0])
+def test_earlier_documents_that_fix_the_sequence_of_thresholds_break_no_promise(noise: float) -> None:
+    risk, n, repeats, nodes = 0.1, 150, 150, np.arange(TREE.n_nodes)
+    ordering = fit_risk(*one_label(TREE, 500, seed=7, noise=noise, temper=2.0), nodes, single=True)
+    P, gold = one_label(TREE, 20_000, seed=99, noise=1.6, temper=2.0)
+    highest, wrong = fit_risk(P, gold, nodes, single=True)._levels(TREE, None)
+    P, gold = one_label(TREE, n * repeats, seed=1, noise=1.6, temper=2.0)
+    broken, coverage = 0, np.zeros((repeats, 2))
+    for r in range(repeats):
+        part = slice(r * n, (r + 1) * n)
+        for i, before in enumerate((None, ordering)):
+            control = fit_risk(P[part], gold[part], nodes, ordered_by=before, single=True)
+            t = control.threshold(risk, TREE, of="answered", confidence=0.9)
+            coverage[r, i] = np.mean(highest > t)
+        assert control.n == n  # all of them test
+        n_answered = int((highest > t).sum())
+        broken += (wrong > t).sum() > risk * n_answered + 3 * np.sqrt(risk * (1 - risk) * max(n_answered, 1))
+    assert broken <= stats.binom.ppf(0.999, repeats, 0.1)
+    if noise == 1.6:  # documents like those that test: more is answered than with half of them
+        assert coverage[:, 1].mean() > coverage[:, 0].mean() + 0.1
+
+
 def test_on_easy_documents_nearly_as_many_are_answered_as_with_the_best_threshold() -> None:
     risk, n = 0.05, 2000
     P_new, gold_new = one_label(TREE, 20_000, seed=99)

@@ -22,7 +22,9 @@ et al. 2021) with fixed-sequence testing: a sequence of thresholds t_1 > t_2 > .
 R(t_j) > risk is tested by P(Bin(m_j, risk) <= k_j) <= 1 - confidence, with k_j wrong among the m_j answered ones, which
 are Bin(m_j, R(t_j)) given m_j; the last of the rejections before the first failure is t. A false one is among them only
 if the first true hypothesis of the sequence was rejected, which has probability at most 1 - confidence. The sequence
-starts where the other documents give the strongest evidence and goes down from there.
+starts where the other documents give the strongest evidence, among thresholds whose test is likely to reject, and goes
+down from there. The other documents need not be exchangeable with the n: a bad sequence answers fewer documents, but
+breaks no promise.
 
 Where the n documents chose or trained the model (``exact=False``: folds, or the held-out documents of a search), their
 losses are too small: on 10 draws of 2,000 documents a search promised .30 and .324 were wrong. The bound of confidence
@@ -72,6 +74,7 @@ __all__ = [
 LOSSES, OF = ("any_wrong", "wrong_share"), ("all", "answered")
 CONFIDENCE = 0.9  # of promises about answered documents, where none is given
 _STEPS = 500  # thresholds of the sequence, at most
+_LIKELY = 0.9  # of the largest probability that the first test of a sequence rejects
 
 _Rules = Rules | Mapping[str, object] | None
 
@@ -255,6 +258,7 @@ def fit_risk(
     loss: str = "any_wrong",
     *,
     ordering: BoolArray | None = None,
+    ordered_by: RiskControl | None = None,
     exact: bool = True,
     single: bool = False,
 ) -> RiskControl:
@@ -272,6 +276,9 @@ def fit_risk(
         What the risk is an expectation of.
     ordering : ndarray of bool, default=None
         Documents that fix the sequence of thresholds of ``of="answered"``; None: every second one.
+    ordered_by : RiskControl, default=None
+        Earlier documents of the same model, with probabilities of the same nodes, that fix the sequence in place of
+        ``ordering``, so that all documents of P test it.
     exact : bool, default=True
         False says that the documents were used to fit the model after all, so that promises are approximate.
     single : bool, default=False
@@ -296,7 +303,11 @@ def fit_risk(
     kept = np.where(P > LEAST, P, 0.0).astype(np.float32)
     whole = sparse.csr_array(kept)
     whole = sparse.csr_array((whole.data, nodes[whole.indices], whole.indptr), shape=(len(P), gold.shape[1]))
-    if ordering is None:
+    if ordered_by is not None:
+        ordering = np.arange(ordered_by.P.shape[0] + len(P)) < ordered_by.P.shape[0]
+        whole = sparse.csr_array(sparse.vstack([ordered_by.P, whole]))
+        gold = sparse.csr_array(sparse.vstack([ordered_by.gold, gold]))
+    elif ordering is None:
         ordering = np.arange(len(P)) % 2 == 0
     return RiskControl(whole, gold, np.asarray(ordering).astype(np.int8), np.asarray(nodes), loss, exact, single)
 
@@ -346,14 +357,29 @@ def _selective(
     grid = np.unique(np.append(levels[levels > LEAST], LEAST))[::-1]
     grid = grid[np.unique(np.linspace(0, len(grid) - 1, _STEPS).round().astype(int))]
 
-    def log_p(levels: tuple[FloatArray, FloatArray]) -> FloatArray:
+    def counts(levels: tuple[FloatArray, FloatArray]) -> tuple[IntArray, IntArray]:
         n, k = (len(level) - np.searchsorted(np.sort(level), grid, side="right") for level in levels)
-        return np.asarray(binom.logcdf(k, n, risk))
+        return n, k
 
-    start = int(np.argmin(log_p(first)))
-    holds = log_p(second)[start:] <= np.log(delta)
+    start = _first_test(*counts(first), len(second[0]) / max(len(first[0]), 1), risk, delta)
+    n, k = counts(second)
+    holds = binom.logcdf(k[start:], n[start:], risk) <= np.log(delta)
     n_holding = len(holds) if holds.all() else int(np.argmin(holds))
     return float(grid[start + n_holding - 1]) if n_holding else 1.0
+
+
+def _first_test(n: IntArray, k: IntArray, ratio: float, risk: float, delta: float) -> int:
+    """Where a sequence of tests on ``ratio`` times as many documents starts, of which k of n were wrong before.
+
+    The threshold with the strongest evidence, among those at which a rejection is about as likely as anywhere.
+    """
+    from scipy.stats import binom
+
+    n_tested = np.floor(ratio * n)
+    most = binom.ppf(delta, n_tested, risk)  # the largest number of wrong answers that rejects, or one more
+    most -= binom.cdf(most, n_tested, risk) > delta
+    power = binom.cdf(most, n_tested, (k + 0.5) / (n + 1.0))
+    return int(np.argmin(np.where(power >= _LIKELY * power.max(), binom.logcdf(k, n, risk), np.inf)))
 
 
 LEAST = 0.01  # nodes of a smaller probability are never answered, so that they need not be kept

@@ -1,8 +1,13 @@
 """Documents that the model may code by itself: at most a promised share of its answers is wrong.
 
 A promise is derived from documents that are a random sample: the control documents that people have decided, once there
-are enough of them, before that the documents that the model was calibrated with. Documents chosen by usefulness are
-never used, since they are the difficult ones. Control and double-coded documents are left for people.
+are enough of them, before that the documents that the model was calibrated with; these only fix the sequence of
+thresholds later. Documents chosen by usefulness are never used, since they are the difficult ones. Control and
+double-coded documents are left for people.
+
+A control document in which the coder made a mistake counts as a wrong answer of the model. That is not corrected for:
+the rate of mistakes of documents coded twice is that of all documents, and those that the model is certain of are the
+easy ones, on which people make fewer mistakes, so that a correction would promise too much.
 
 The verdicts of one run have the coder ``model:BATCH``; they are taken back by verdicts "undo", as those of people are.
 """
@@ -136,8 +141,9 @@ class AutomaticCoding:
             P = curve(S, taxonomy, estimator.nodes_)
             P[estimator.known_terms(X) == 0] = 0.0
             gold = taxonomy.close(taxonomy.indicator([row["labels"] for row, _ in kept]), keep_root=False)
-            single = served.model.estimator.single_label
-            self._controls = key, fit_risk(P, gold, curve.nodes, single=single)
+            # Documents of the calibration fix the sequence of thresholds, so that all control documents test it.
+            before, single = estimator.risk_control_, estimator.single_label
+            self._controls = key, fit_risk(P, gold, curve.nodes, ordered_by=before, single=single)
         return self._controls[1], held.format(f"{len(decided):,} control documents of this queue") + "."
 
     def _matrix(self, served: ServedModel, waiting: list[Row]) -> Matrix:
