@@ -18,6 +18,8 @@ import pytest
 if any(importlib.util.find_spec(package) is None for package in ("fastapi", "uvicorn")):
     collect_ignore_glob = ["test_*.py"]
 
+AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
+
 
 class DeskServer:
     """A desk on a port of its own."""
@@ -123,3 +125,10 @@ def stored(page: Any) -> None:
 def document(page: Any) -> str:
     """The id of the document that is shown."""
     return str(page.locator("#document h2 code").inner_text())
+
+
+def violations(page: Any) -> list[str]:
+    """What axe-core finds on the page."""
+    page.evaluate(AXE)
+    found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")["violations"]
+    return [f"{v['id']}: {n['html']} {n['failureSummary']}" for v in found for n in v["nodes"]]

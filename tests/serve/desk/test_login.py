@@ -6,7 +6,7 @@ import pytest
 
 from linnaeus.serve.store.users import add_user
 
-from .conftest import document, stored
+from .conftest import document, stored, violations
 
 CATS = "cat purr whisker kitten thing"
 
@@ -49,6 +49,20 @@ def test_a_coder_signs_in_by_keyboard_and_verdicts_have_their_name(guarded, open
     page.wait_for_selector(".who >> text=anna, coder")
     page.locator("text=Sign out").click()
     page.wait_for_selector(".login")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_the_sign_in_page(guarded, open_page, scheme) -> None:
+    server, _ = guarded
+    page = open_page(server, width=390, scheme=scheme)
+    page.wait_for_selector(".login input[type=password]")
+    assert violations(page) == []
+    sign_in(page, "wrong")
+    page.wait_for_selector("text=This token is not valid")
+    assert violations(page) == []
+    for expected in ("checkbox", "submit"):  # the form is reached by Tab, in the order in which it is read
+        page.keyboard.press("Tab")
+        assert page.evaluate("() => document.activeElement.type") == expected
 
 
 @pytest.mark.slow

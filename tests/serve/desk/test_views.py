@@ -11,10 +11,9 @@ import pytest
 from linnaeus import store
 from linnaeus.serve.learning import keep_version
 
-from .conftest import DeskServer, stored
+from .conftest import DeskServer, stored, violations
 
 CATS, DOGS = "cat purr whisker kitten thing", "dog leash puppy fetch thing"
-AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
 VIEWS = ("code", "documents", "disagreements", "progress", "proposals")
 
 
@@ -35,12 +34,6 @@ def busy(desk) -> DeskServer:
     code(server, "ben", {f"d{i}": "Cats" if i % 2 else "Trees" for i in range(3)})
     server.post("desk/proposals", {"kind": "new-node", "node": "Cats", "text": "Lynxes", "coder": "anna"})
     return server
-
-
-def violations(page) -> list[str]:
-    page.evaluate(AXE)
-    found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")["violations"]
-    return [f"{v['id']}: {n['html']} {n['failureSummary']}" for v in found for n in v["nodes"]]
 
 
 def look_at(page, view: str) -> None:
