@@ -17,7 +17,7 @@ from linnaeus.data.readers import read_dataset
 from linnaeus.errors import DataError, LinnaeusError, StoreError
 from linnaeus.serve.scoring import ScoredDocument, dataset_of, keep_scores, score_documents, unscored
 from linnaeus.serve.store import documents as stored
-from linnaeus.serve.store.audit import AuditLog, append_line, salted_hash
+from linnaeus.serve.store.audit import AuditLog, GroupedLines, append_line, salted_hash
 from linnaeus.serve.store.database import Row, Sqlite, Transaction, first_process, open_database
 from linnaeus.serve.store.documents import NewDocument, Shares
 from linnaeus.serve.store.memory import keep_bands, remembered
@@ -58,6 +58,7 @@ class Review:
         self.database = open_database(self.folder, settings.database)
         self.log = AuditLog(self.folder, self.database)
         self._first: BinaryIO | None = None
+        self._answers = GroupedLines(self.change)
 
     def read(self) -> contextlib.AbstractContextManager[Transaction]:
         """A transaction that only reads."""
@@ -229,8 +230,7 @@ class Review:
             for content, result in zip(contents, results, strict=True)
         ]
         entry = {"request": request_id, "operation": operation, "model": served.fingerprints, "documents": documents}
-        with self.change() as transaction:
-            append_line(transaction, "answer", entry)
+        self._answers.append("answer", entry)
 
     def named_labels(self, served: ServedModel, labels: Sequence[str]) -> list[str]:
         """Labels by the names of their nodes, each once."""

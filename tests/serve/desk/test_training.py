@@ -94,6 +94,10 @@ def test_a_training_of_another_worker_is_running_until_its_process_ends(alone) -
         state = {"state": "running", "worker": os.getppid(), "process": other.pid, "began": time.time(), "budget": 60.0}
         (folder / "state.json").write_text(json.dumps(state))
         assert server.get("desk/training")["state"] == "running"
+        begins = {**{name: value for name, value in state.items() if name != "process"}, "began": time.time() - 600}
+        (folder / "state.json").write_text(json.dumps(begins))  # however slowly the process begins
+        assert server.get("desk/training")["state"] == "running"
+        (folder / "state.json").write_text(json.dumps(state))
         with pytest.raises(urllib.error.HTTPError, match="422"):
             server.post("desk/training", {})
         (folder / "state.json").write_text(json.dumps({**state, "state": "trained"}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -9,7 +10,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,7 +22,7 @@ import linnaeus
 from linnaeus.errors import StoreError
 from linnaeus.serve.app import create_app
 from linnaeus.serve.settings import Settings
-from linnaeus.serve.store.audit import AuditLog, append_line, verify
+from linnaeus.serve.store.audit import AuditLog, GroupedLines, append_line, verify
 from linnaeus.serve.store.database import open_database
 
 
@@ -149,6 +152,62 @@ def test_a_log_that_lost_lines_which_the_store_no_longer_has_is_refused(tmp_path
     with pytest.raises(StoreError, match="ends with line 500"):
         AuditLog(tmp_path, store)
     store.close()
+
+
+def test_lines_that_wait_for_each_other_are_written_in_one_transaction_and_are_on_disk(tmp_path) -> None:
+    database = open_database(tmp_path, None)
+    log, n_transactions, all_wait = AuditLog(tmp_path, database), 0, threading.Event()
+
+    @contextlib.contextmanager
+    def change():
+        nonlocal n_transactions
+        n_transactions += 1
+        all_wait.wait(20)  # the first transaction lasts until the other lines wait
+        with database.write() as transaction:
+            yield transaction
+        log.flush()
+
+    lines = GroupedLines(change)
+
+    def append(i: int) -> bool:
+        lines.append("answer", {"i": i})
+        return f'"i":{i},' in log.path.read_text()
+
+    with ThreadPoolExecutor(8) as pool:
+        found = [pool.submit(append, i) for i in range(8)]
+        deadline = time.monotonic() + 20
+        while len(lines._waiting) < 7 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        all_wait.set()
+        assert all(one.result() for one in found)
+    report = verify(tmp_path, database)
+    database.close()
+    assert (n_transactions, report.lines, report.problems) == (2, 8, [])
+
+
+def test_no_line_of_a_transaction_that_failed_is_acknowledged(tmp_path) -> None:
+    database = open_database(tmp_path, None)
+    AuditLog(tmp_path, database)
+
+    @contextlib.contextmanager
+    def change():
+        with database.write() as transaction:
+            yield transaction
+            raise OSError("the disk is full")
+
+    lines = GroupedLines(change)
+
+    def append(i: int) -> None:
+        lines.append("answer", {"i": i})
+
+    with ThreadPoolExecutor(4) as pool:
+        found = [pool.submit(append, i) for i in range(4)]
+        for one in found:
+            with pytest.raises(OSError, match="full"):
+                one.result()
+    with database.read() as transaction:
+        assert transaction.rows("SELECT * FROM audit") == []
+    database.close()
 
 
 def test_logs_that_are_not_there_are_one_sentence(tmp_path) -> None:

@@ -30,7 +30,6 @@ __all__ = ["NEEDED", "Training", "learning_curve", "train"]
 
 NEEDED = 20  # documents with labels
 BUDGET = 60.0  # seconds of the search
-_BEGINNING = 30.0  # seconds within which the process writes its number
 
 
 class Training:
@@ -83,6 +82,7 @@ class Training:
             command = [sys.executable, "-m", "linnaeus.serve.desk.training", str(folder), str(served.folder)]
             with (folder / "log.txt").open("wb") as log:
                 self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            _write(folder, **state, step="reading documents", process=self._process.pid)
             self._finisher = threading.Thread(target=self._finish, args=(self._process, served, review), daemon=True)
             self._finisher.start()
             return len(rows)
@@ -138,7 +138,6 @@ def train(folder: Path, model: Path) -> None:
     from linnaeus.features.text import TextFeatures
 
     state = {**_read(folder / "state.json"), "process": os.getpid()}
-    _write(folder, **state)
     rows = _lines(folder / "documents.jsonl")
     contents = [row["content"] for row in rows]
     names = list(dict.fromkeys(name for content in contents for name in content.get("fields", {"text": ""})))
@@ -169,8 +168,7 @@ def _runs_elsewhere(state: dict[str, object]) -> bool:
     if worker is None or worker == os.getpid():
         return False
     if state.get("state") == "running":
-        begins = time.time() - float(str(state.get("began", 0.0))) < _BEGINNING
-        return _alive(state.get("process", worker if begins else None))
+        return _alive(state.get("process", worker))  # the worker writes its number as soon as the process is there
     return state.get("state") == "trained" and _alive(worker)
 
 

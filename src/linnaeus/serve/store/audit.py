@@ -16,7 +16,8 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -25,7 +26,7 @@ from linnaeus.errors import StoreError
 from linnaeus.files import sync_folder
 from linnaeus.serve.store.database import Database, Row, Transaction
 
-__all__ = ["FILE", "START", "AuditLog", "AuditReport", "append_line", "salted_hash", "verify"]
+__all__ = ["FILE", "START", "AuditLog", "AuditReport", "GroupedLines", "append_line", "salted_hash", "verify"]
 
 FILE = "audit.log"
 _KEY = "audit.key"
@@ -41,6 +42,45 @@ def append_line(transaction: Transaction, kind: str, content: Mapping[str, objec
     line = _canonical({**body, "hash": _hash(body)})
     transaction.rows("INSERT INTO audit (number, line) VALUES (?, ?)", (number + 1, line))
     return number + 1
+
+
+class GroupedLines:
+    """Lines of many threads in few transactions: the thread that may write also writes the lines that wait by then.
+
+    Parameters
+    ----------
+    change : callable
+        Begins a transaction, whose changes are on disk when it ends.
+    """
+
+    def __init__(self, change: Callable[[], contextlib.AbstractContextManager[Transaction]]) -> None:
+        self._change = change
+        self._waiting: list[tuple[str, Mapping[str, object], Future[None]]] = []
+        self._adding, self._writing = threading.Lock(), threading.Lock()
+
+    def append(self, kind: str, content: Mapping[str, object]) -> None:
+        """Add a line to the chain; it is on disk when this returns."""
+        written: Future[None] = Future()
+        with self._adding:
+            self._waiting.append((kind, content, written))
+        with self._writing:
+            with self._adding:
+                lines, self._waiting = self._waiting, []
+            if lines:
+                self._write(lines)
+        written.result()  # the line was among these, or among those of a thread before
+
+    def _write(self, lines: list[tuple[str, Mapping[str, object], Future[None]]]) -> None:
+        try:
+            with self._change() as transaction:
+                for kind, content, _ in lines:
+                    append_line(transaction, kind, content)
+        except BaseException as error:
+            for _, _, written in lines:
+                written.set_exception(error)
+        else:
+            for _, _, written in lines:
+                written.set_result(None)
 
 
 def _canonical(content: Mapping[str, object]) -> str:
