@@ -92,7 +92,7 @@ html_theme_options = {
     "logo": {"text": "linnaeus"},
     "navbar_align": "left",
     "navbar_persistent": ["search-button"],
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "show_toc_level": 2,
     "show_prev_next": True,
     "footer_start": ["copyright"],
@@ -101,8 +101,21 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-# Pages that are sections of their own have no section to navigate.
-html_sidebars = {page: [] for page in ("index", "concepts", "which-model", "glossary", "cite", "reference/changelog")}
+# Pages that are sections of their own have no section to navigate; the API reference has a table
+# instead of a list of all pages.
+html_sidebars = {
+    page: []
+    for page in (
+        "index",
+        "concepts",
+        "which-model",
+        "glossary",
+        "cite",
+        "reference/changelog",
+        "reference/commands",
+        "reference/api/*",
+    )
+}
 
 _LINK = re.compile(r"\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 

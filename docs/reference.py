@@ -10,7 +10,7 @@ import inspect
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -186,22 +186,30 @@ def _auto(package: str, name: str, value: Any) -> str:
     return f".. autodata:: {package}.{name}\n   :no-value:\n"
 
 
+def _hidden_toctree(pages: Iterable[str]) -> str:
+    """The place of pages below a page: what leads to them, and which are next to each other."""
+    return "\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
+
+
 def _api_pages() -> Iterator[tuple[str, str]]:
     from linnaeus.registry import ALL_MODELS
 
     rows: dict[str, list[str]] = {package: [] for package in PACKAGES}
+    pages = []
     for package, name, value in public_names():
         if package == "linnaeus" and name in ALL_MODELS:
             rows[package].append(f"| [`{name}`](../models/{name}.md) | {_summary(value)} |")
             continue
         page = f"{package}.{name}"
         rows[package].append(f"| [`{name}`]({page}.rst) | {_summary(value)} |")
+        pages.append(page)
         title = f"{name}\n{'=' * len(name)}\n\n"
-        yield f"api/{page}.rst", f":orphan:\n\n{title}.. currentmodule:: {package}\n\n{_auto(package, name, value)}"
+        yield f"api/{page}.rst", f"{title}.. currentmodule:: {package}\n\n{_auto(package, name, value)}"
     text = ["# API reference\n\nEvery public name: what the `__all__` of these packages lists. ", _POLICY, "\n"]
     for package, about in PACKAGES.items():
         text.append(f"\n## {package}\n\n{about[0].upper()}{about[1:]}.\n\n| name | what it is |\n|---|---|\n")
         text += [f"{row}\n" for row in rows[package]]
+    text.append(_hidden_toctree(pages))
     yield "api/index.md", "".join(text)
 
 
@@ -237,10 +245,9 @@ def _model_pages() -> Iterator[tuple[str, str]]:
         text.append(f"\n## Reference\n\n```{{eval-rst}}\n{_auto('linnaeus', name, getattr(module, name))}```\n")
         yield f"models/{name}.md", "".join(text)
         listing.append(f"| [{name}]({name}.md) | {what} | {use} |\n")
-    toctree = "\n".join(ALL_MODELS)
     head = "# Models, one by one\n\nThe order is from flat to joint; what they share is in [models](/models.md).\n\n"
-    hidden = f"\n```{{toctree}}\n:hidden:\n\n{toctree}\n```\n"
-    yield "models/index.md", head + "| model | what it is | when |\n|---|---|---|\n" + "".join(listing) + hidden
+    table = "| model | what it is | when |\n|---|---|---|\n" + "".join(listing)
+    yield "models/index.md", head + table + _hidden_toctree(ALL_MODELS)
 
 
 def _rows_of_readme() -> dict[str, tuple[str, str]]:

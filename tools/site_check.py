@@ -56,9 +56,14 @@ class Page(HTMLParser):
                 self.links.append(value)
 
 
+def pages_of(site: Path) -> list[Path]:
+    """The pages of a site; what lies in ``_static`` belongs to the theme."""
+    return sorted(path for path in site.rglob("*.html") if "_static" not in path.relative_to(site).parts)
+
+
 def check_links(site: Path) -> tuple[int, list[str]]:
     """Number of links within the site, and those that lead nowhere."""
-    pages = {path: Page(path) for path in sorted(site.rglob("*.html"))}
+    pages = {path: Page(path) for path in pages_of(site)}
     number, broken = 0, []
     for path, page in pages.items():
         for link in page.links:
@@ -129,7 +134,7 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     number, broken = check_links(site)
-    pages = sorted(site.rglob("*.html"))[:: given.every]
+    pages = pages_of(site)[:: given.every]
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=executable, args=["--no-sandbox", "--disable-gpu"])
         results = count_results(browser, site, given.query)

@@ -36,6 +36,14 @@ def test_the_conda_recipe_has_the_dependencies_of_the_project() -> None:
 def test_the_number_of_taxonomy_formats_is_true() -> None:
     from linnaeus.taxonomy.formats import FORMATS
 
-    for page in (ROOT / "README.md", ROOT / "docs" / "index.md"):
-        (said,) = re.findall(r"read from \[?(\w+) formats", page.read_text("utf-8"))
+    for page in (ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "paper.md"):
+        (said,) = re.findall(r"\bfrom \[?(\w+)\s+formats", page.read_text("utf-8"))
         assert said == NUMBERS[len(FORMATS)], page.name
+
+
+def test_the_number_of_models_is_true() -> None:
+    from linnaeus.registry import ALL_MODELS
+
+    for page in (ROOT / "docs" / "index.md", ROOT / "paper.md"):
+        (said,) = re.findall(r"(twenty-\w+) models", page.read_text("utf-8").lower())
+        assert said == {21: "twenty-one", 22: "twenty-two", 23: "twenty-three"}[len(ALL_MODELS)], page.name
