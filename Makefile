@@ -12,7 +12,7 @@ CASES ?= 20000
 # in one process, so that its fixtures are made once.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: demo test test-all test-asan fuzz lint develop docs docs-serve release-check clean
+.PHONY: demo test test-all test-asan fuzz lint develop docs docs-check docs-serve release-check clean
 
 demo: $(VENV)/installed
 	$(BIN)/linnaeus demo
@@ -37,6 +37,10 @@ lint: $(VENV)/test-tools $(VENV)/installed
 docs: $(VENV)/docs-tools $(VENV)/installed
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# Links, accessibility, requests and search of the built site, in a browser.
+docs-check: docs $(VENV)/test-tools
+	$(BIN)/python tools/site_check.py
 
 docs-serve: docs
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory docs/_build/html 8080
