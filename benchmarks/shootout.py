@@ -30,7 +30,6 @@ from linnaeus.experiments.report import write_report
 from linnaeus.experiments.shootout import shootout
 
 SUMMARIES = Path(__file__).resolve().parents[1] / "docs" / "results" / "shootout"
-BY_HAND = "<!-- by hand -->"  # what stands below it on the page is kept
 SYSTEMS = ("Clus-Ens", "HMCN-F", "C-HMCNN")
 MARKS = {"done": "", "stopped early": "*", "no time": "t", "does not apply": "-", "failed": "failed"}
 INTRODUCTION = (
@@ -225,9 +224,7 @@ def _write_page(options: argparse.Namespace) -> dict[str, Any]:
     all_of_them = {name: json.loads(path.read_text()) for name, path in found.items() if path.exists()}
     text = overview(all_of_them) if all_of_them else "No problem has been run yet.\n"
     if options.page:
-        before = options.page.read_text() if options.page.exists() else ""
-        by_hand = before[before.index(BY_HAND) :] if BY_HAND in before else ""
-        options.page.write_text(text + by_hand)
+        page.rewrite(options.page, text)
     print(text)
     return {"problems": list(all_of_them)}
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-__all__ = ["breakdown", "command", "heading", "interval", "number", "p_value", "table", "tests"]
+__all__ = ["BY_HAND", "breakdown", "command", "heading", "interval", "number", "p_value", "rewrite", "table", "tests"]
+
+BY_HAND = "<!-- by hand -->"  # what stands below it on a page is kept
 
 _GIVEN = {"labels": "labels", "C_by": "C by", "cut": "cut", "C": "C"}  # what else a comparison may say about itself
 
@@ -17,6 +20,12 @@ def table(rows: Iterable[Mapping[str, Any]]) -> str:
     columns = list(rows[0])
     lines = [columns, ["---"] * len(columns), *([str(row.get(column, "")) for column in columns] for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def rewrite(page: Path, text: str) -> None:
+    """Write a page again; what stands below the mark is kept."""
+    before = page.read_text() if page.exists() else ""
+    page.write_text(text + (before[before.index(BY_HAND) :] if BY_HAND in before else ""))
 
 
 def command(name: str, arguments: Sequence[str]) -> str:

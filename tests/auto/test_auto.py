@@ -153,6 +153,49 @@ def test_a_model_that_is_better_with_few_documents_than_the_others_with_all_is_c
     assert run.best().n_docs < evaluator.n_learn
 
 
+def foldable(near: float) -> Fixed:
+    """C 1 of OneVsRestLogistic is the best on the held-out quarter, ``near`` above C 3, which is the best in folds."""
+
+    def value(candidate, n_docs):
+        return (0.8 if candidate.model == "OneVsRestLogistic" else 0.5) - near * abs(
+            np.log10(candidate.C or 1.0)
+        ) / np.log10(3.0)
+
+    evaluator = Fixed(value)
+    folds = Fixed(prefers("OneVsRestLogistic", 3.0))
+    folds.splits, folds.run = [0] * 5, lambda candidate, n_docs, **limits: Fixed.run(folds, candidate, n_docs)
+    evaluator.foldable, evaluator.out_of_fold = True, lambda: folds
+    evaluator.folds = folds
+    return evaluator
+
+
+def test_nearly_equal_candidates_are_decided_by_all_documents_in_folds() -> None:
+    evaluator = foldable(0.001)
+    run = begun(evaluator)
+    run.run()
+    assert (run.best().candidate.model, run.best().candidate.C) == ("OneVsRestLogistic", 3.0)
+    assert run.tried[0].candidate.model == "OneVsRestSVM", "what was measured stays as it was"
+    assert any(note.startswith("Nearly equal candidates, all documents in folds: OneVsRest") for note in run.notes)
+    assert len(evaluator.folds.calls) == len(set(evaluator.folds.calls)) >= 2
+
+
+def test_candidates_that_are_clearly_worse_are_not_looked_at_again() -> None:
+    evaluator = foldable(0.02)
+    run = begun(evaluator)
+    run.run()
+    assert run.best().candidate.C == 1.0
+    assert not evaluator.folds.calls
+
+
+def test_without_time_for_folds_the_held_out_quarter_decides(monkeypatch) -> None:
+    evaluator = foldable(0.001)
+    monkeypatch.setattr("linnaeus.auto.search.time.perf_counter", lambda: evaluator.now + evaluator.folds.now)
+    run = begun(evaluator, budget=18.0)
+    run.run()
+    assert not evaluator.folds.calls
+    assert run.best().candidate.C == 1.0
+
+
 def test_with_enough_time_the_report_does_not_speak_of_the_clock() -> None:
     run = begun(Fixed(prefers("RRSVM", 1.0)))
     run.run()

@@ -7,9 +7,11 @@
     3   on more documents: the best third, at their best C; and so on, until all documents are learned from
     4   on all documents: C, then pull, of the best are followed in both directions as long as it pays, then those of
         the next; then a larger map, where the best has one
-    5   mixtures of the best two and three of different kinds, from their held-out scores; one is taken only where it
+    5   the best of these, where they are nearly equal, with every document held out once, in five folds, where there is
+        time: what four times as many held-out documents say is taken
+    6   mixtures of the best two and three of different kinds, from their held-out scores; one is taken only where it
         wins by more than chance
-    6   the chosen one with every document held out once, in five folds, where there is time: its cut, probabilities and
+    7   the chosen one with every document held out once, in five folds, where there is time: its cut, probabilities and
         weights of a mixture are learned from these scores
 
 The order is fixed by the seed. The clock only decides how far the search goes: a fit that is forecast to end after the
@@ -23,6 +25,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -81,6 +84,7 @@ _FOR_MIXING = 0.1  # share of the budget that is left for mixtures, and for the 
 _FOR_FIRST, _FOR_ROUNDS = 0.4, 0.75  # share of the budget that is over after the first round, and after all rounds
 _LARGEST_LAST = 0.4  # share of the budget that the last fit of a candidate may take
 _OVER = 1.1  # times the budget that the last fit may end at, where others took longer than was forecast
+_FINALISTS, _NEAR = 4, 0.01  # candidates that are compared in folds, and how far below the best they may be
 _FOLD_FITS, _FOR_FOLDS = 5.5, 0.25  # fits that holding out every document takes, and the most of the budget for them
 
 
@@ -98,6 +102,8 @@ class Search:
     notes: list[str] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)
     mixture: Outcome | None = None
+    decided: Candidate | None = None  # the best of nearly equal ones
+    folded: dict[Candidate, Outcome] = field(default_factory=dict)  # with every document held out once
     n_skipped: int = 0
     share: float = 1.0  # of the budget that the present round may use up
     began: float = field(default_factory=lambda: time.perf_counter())
@@ -167,7 +173,9 @@ class Search:
         for one in self.tried:
             if one.candidate not in largest or largest[one.candidate].n_docs < one.n_docs:
                 largest[one.candidate] = one
-        return sorted(largest.values(), key=lambda one: (not self._can_be_last(one), -one.value))
+        return sorted(
+            largest.values(), key=lambda one: (one.candidate != self.decided, not self._can_be_last(one), -one.value)
+        )
 
     def _best_kinds(self) -> list[Outcome]:
         """The best outcome, then, of those with all documents, the best with other features and of another model."""
@@ -213,7 +221,9 @@ class Search:
         last = self._last_fit()
         reserved = self._last * last + self._after()
         if self._folds_fit(last):  # else there will be no time for either
-            reserved += _FOLD_FITS * last + self._after(folds=True) - self._after() if self.evaluator.foldable else 0.0
+            n_times = 2 if self._folds_fit(2 * last) else 1  # of the two best, if they are nearly equal
+            more = n_times * _FOLD_FITS * last + self._after(folds=True) - self._after()
+            reserved += more if self.evaluator.foldable else 0.0
             reserved += _FOR_MIXING * self.budget if len(self.models) > 1 else 0.0
         return self.budget - self.spent - reserved
 
@@ -350,8 +360,10 @@ class Search:
             self._tune()
         if "features" in self.tuned:
             self._enlarge_map()
-        if len(self.models) > 1 and not self._perfect():
-            self._mix()
+        if not self._perfect():
+            self._decide()
+            if len(self.models) > 1:
+                self._mix()
         self._say_how_it_ended(whole)
 
     def _time_for_both(self, best: list[Outcome], n_docs: int) -> bool:
@@ -457,6 +469,49 @@ class Search:
                 below = 0 if new.value >= best else 2 if best - new.value > _CLEAR else below + 1
                 now, best = new, max(best, new.value)
 
+    # -- near ties ---------------------------------------------------------------------------------------------------
+
+    def _decide(self) -> None:
+        """Compare the best candidates, where they are nearly equal, by all documents in folds."""
+        ranked = [one for one in self._ranked() if one.n_docs == self.evaluator.n_learn and self._can_be_last(one)]
+        different = list({one.value: one for one in reversed(ranked)}.values())[::-1]  # equal ones answer alike
+        near = [one for one in different[:_FINALISTS] if ranked[0].value - one.value <= _NEAR]
+        if len(near) < 2 or ranked[0] is not self.best() or self._time_to_fold(near[:2]) is None:
+            return
+        for one in near:
+            if (limit := self._time_to_fold([one])) is not None:
+                self._folded(one, limit)
+        self.decided = best = max(self.folded, key=lambda candidate: self.folded[candidate].value)
+        values = [f"{candidate} {one.value:.4f}" for candidate, one in self.folded.items()]
+        self.folded = {key: one if key == best else one.without_scores() for key, one in self.folded.items()}
+        self.notes.append(f"Nearly equal candidates, all documents in folds: {'; '.join(values)}. The best is taken.")
+
+    def _time_to_fold(self, outcomes: list[Outcome]) -> float | None:
+        """Seconds for folds of all these; None where there is no time for them with the last fit, and mixtures."""
+        assert self.budget is not None
+        if not self.evaluator.foldable:
+            return None
+        seconds = [self._fit_seconds(one) for one in outcomes]
+        last = self._last * max(seconds) + self._after(folds=True)
+        mixing = _FOR_MIXING * self.budget if len(self.models) > 1 else 0.0
+        left = self.budget - self.spent - last - mixing
+        return left if _FOLD_FITS * sum(seconds) <= left else None
+
+    def _folded(self, outcome: Outcome, limit: float | None = None) -> Outcome:
+        """The candidate with every document held out once, in five folds."""
+        found = self.folded.get(outcome.candidate)
+        if found is None or found.held is None:
+            folds = self._folds
+            can_stop = "max_time" in parameters_of(outcome.candidate.model)
+            found = folds.run(outcome.candidate, folds.Y.shape[0], max_time=limit if can_stop else None)
+            self.folded[outcome.candidate] = found
+            self.say(f"{found.candidate}, all documents in {len(folds.splits)} folds: {found.value:.4f}")
+        return found
+
+    @cached_property
+    def _folds(self) -> Evaluator:
+        return self.evaluator.out_of_fold()
+
     # -- mixtures ------------------------------------------------------------------------------------------------------
 
     def _mix(self) -> None:
@@ -541,13 +596,14 @@ class Search:
         seconds = sum(self._fit_seconds(one) for one in parts)
         assert self.budget is not None
         last = self._last * seconds + self._after(folds=True)
-        if not self.evaluator.foldable or self.spent + _FOLD_FITS * seconds + last > self.budget:
+        known = [self.folded.get(one.candidate) for one in parts]
+        ready = all(one is not None and one.held is not None for one in known)
+        fits = 0.0 if ready else _FOLD_FITS * seconds
+        if not self.evaluator.foldable or self.spent + fits + last > self.budget:
             return None
-        folds = self.evaluator.out_of_fold()
-        limit = (self.budget - self.spent - last) / len(parts)
-        outcomes = [folds.run(one.candidate, folds.Y.shape[0], max_time=limit) for one in parts]
+        folds, limit = self._folds, (self.budget - self.spent - last) / len(parts)
+        outcomes = [self._folded(one, limit) for one in parts]
         refined = folds.with_cut(folds.mix(outcomes, chosen.candidate.C) if chosen.sources else outcomes[0])
-        self.say(f"{chosen.candidate}, all documents in {len(folds.splits)} folds: {refined.value:.4f}")
         self.notes.append(
             f"The cut and the probabilities are learned from scores of all {len(folds.rows):,} documents in "
             f"{len(folds.splits)} folds ({folds.measure.replace('_', ' ')} {refined.value:.4f})."
