@@ -328,7 +328,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         S = self._all_scores(X)
         if self.mixture_.single:
             return np.asarray(softmax(S, axis=1))
-        P = np.asarray(expit(S))
+        P = np.asarray(expit(S - self.mixture_.raised))
         return smoothed(P, self.taxonomy_, self.nodes_) if self.nested_ else P
 
     # -- explaining ----------------------------------------------------------------------------------------------------

@@ -70,6 +70,64 @@ def test_the_mixture_of_two_sources_predicts_new_documents_better_than_either() 
     assert loss("ab") < 0.9 * min(loss("a"), loss("b"))
 
 
+def rare_labels(
+    n_docs: int = 400, n_nodes: int = 900, seed: int = 0
+) -> tuple[Taxonomy, np.ndarray, dict[str, SourceScores]]:
+    """Two frequent labels and a rare one for every document; one source knows labels of others, one knows all nodes."""
+    rng = np.random.default_rng(seed)
+    tax = Taxonomy.from_edges([(f"p{v % 30}", f"n{v}") for v in range(n_nodes)])
+    leaves = np.array([tax.index(f"n{v}") for v in range(n_nodes)])
+    truth = np.zeros((n_docs, tax.n_nodes), bool)
+    for row in truth:
+        row[leaves[rng.choice(20, 2, replace=False)]] = True
+        row[leaves[20 + rng.integers(n_nodes - 20)]] = True
+    seen = np.flatnonzero(truth.any(axis=0))
+    found = truth & (rng.random(truth.shape) < 0.7) | (rng.random(truth.shape) < 0.003)
+    labels = np.where(found, -1.0 + rng.normal(size=truth.shape), -9.0)
+    words = truth * np.isin(np.arange(tax.n_nodes), leaves[:20]) + 0.4 * rng.normal(size=truth.shape)
+    return tax, truth, {"words": SourceScores(words[:, seen], seen), "labels": SourceScores(labels[:, leaves], leaves)}
+
+
+def test_nodes_without_documents_share_one_curve_and_keep_the_order_of_their_source() -> None:
+    tax, truth, sources = rare_labels()
+    mixture = fit_mixture(sources, truth.astype(int), tax, learn="given")
+    new = ~truth.any(axis=0)[mixture.nodes]
+    assert new.sum() > 100
+    assert (mixture.weights[new] == [0.0, 1.0]).all()  # of labels all, since words have no score
+    for curve in (mixture.slope, mixture.offset, mixture.intercept, mixture.raised):
+        assert len(np.unique(curve[new], axis=0)) == 1
+    S = mixture(sources, tax)[:, new]
+    labels = sources["labels"].over(slice(0, len(S)), tax, mixture.nodes[new], closed=False)
+    np.testing.assert_array_equal(np.argsort(S, axis=None, kind="stable"), np.argsort(labels, axis=None, kind="stable"))
+
+
+def test_log_odds_of_nodes_without_documents_expect_as_many_labels_as_occurred_once() -> None:
+    tax, truth, sources = rare_labels()
+    mixture = fit_mixture(sources, truth.astype(int), tax, learn="given")
+    counts, labels = truth.sum(axis=0), sources["labels"]
+    new = counts[mixture.nodes] == 0
+    once = labels.S[truth[:, labels.nodes] & (counts[labels.nodes] == 1)]
+    constant = mixture.intercept[new][0] - mixture.raised[new][0]
+    expected = expit(mixture(sources, tax)[:, new] - mixture.raised[new]).sum()
+    expected += expit(mixture.slope[new][0, 1] * once + constant).sum()  # labels that are new to their documents
+    assert expected == pytest.approx(len(once), rel=0.02)
+
+
+def test_nodes_without_documents_are_raised_while_the_best_ten_keep_their_labels() -> None:
+    tax, truth, sources = rare_labels()
+    mixture = fit_mixture(sources, truth.astype(int), tax, learn="given")
+    seen = truth.any(axis=0)[mixture.nodes]
+    assert 0 < mixture.raised[~seen].max() <= 4
+    assert (mixture.raised[seen] == 0).all()
+
+    def labels_among_ten(S: np.ndarray, nodes: np.ndarray) -> int:
+        best = nodes[np.argsort(-S, axis=1)[:, :10]]
+        return int(np.take_along_axis(truth, best, 1).sum())
+
+    alone = max(labels_among_ten(source.S, source.nodes) for source in sources.values())
+    assert labels_among_ten(mixture(sources, tax), mixture.nodes) >= alone
+
+
 def test_a_node_without_documents_has_exactly_the_weights_of_its_parents() -> None:
     truth, rows = labelled(TREE, 100)
     grown = Taxonomy.from_edges(

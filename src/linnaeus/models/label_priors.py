@@ -31,6 +31,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from linnaeus.decoding.probability.curves import logistic_regression
 from linnaeus.errors import DataError, ParameterError, warn_user
 from linnaeus.models.explaining import LABEL, PARENT, WORD, NodeExplanation
 from linnaeus.taxonomy import Taxonomy
@@ -51,7 +52,6 @@ _MOST_DOCUMENTS = 50.0  # documents of a node beyond which it says no more about
 _RIDGES = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _LEAST_POSITIVE = 5  # pairs of document and label that a group needs for a scale of its own
 _MOST_NEGATIVE = 200_000  # negative pairs that a curve is fitted to
-_LOGISTIC_RIDGE = 1e-2
 _MOST_STRENGTH = 100.0
 
 
@@ -422,7 +422,7 @@ def text_strength(parents: FloatArray, texts: FloatArray, Y: BoolArray) -> float
     if Y.sum() < _LEAST_POSITIVE or not texts.any():
         return 1.0
     rows = _sampled(Y.ravel())
-    fitted = _logistic(np.column_stack([parents.ravel()[rows], texts.ravel()[rows]]), Y.ravel()[rows], Y.size)
+    fitted = logistic_regression(np.column_stack([parents.ravel()[rows], texts.ravel()[rows]]), Y.ravel()[rows], Y.size)
     a, text = float(fitted[0]), float(fitted[1])
     if text <= 0:
         return 0.0
@@ -440,45 +440,8 @@ def _logistic_curve(s: FloatArray, y: BoolArray) -> tuple[float, float] | None:
     rows = _sampled(y)
     if not np.ptp(s[rows]) > 0:
         return None
-    a, b = _logistic(s[rows, None], y[rows], len(y)).tolist()
+    a, b = logistic_regression(s[rows, None], y[rows], len(y)).tolist()
     return (a, b) if a > 1e-6 else None
-
-
-def _logistic(F: FloatArray, y: BoolArray, n: int) -> FloatArray:
-    """Weights and constant of a logistic regression; negative rows stand for all of the ``n`` pairs that are negative.
-
-    Features are standardised, with a small ridge, so that separable classes have a finite solution.
-    """
-    from scipy.special import expit
-
-    F = np.asarray(F, np.float64)
-    mean, spread = F.mean(axis=0), np.maximum(F.std(axis=0), 1e-12)
-    Z = np.column_stack([(F - mean) / spread, np.ones(len(F))])
-    positive = int(y.sum())
-    weight = np.where(y, 1.0, (n - positive) / max(1, len(y) - positive))
-    ridge = np.full(Z.shape[1], _LOGISTIC_RIDGE)
-    ridge[-1] = 1e-9
-    w = np.zeros(Z.shape[1])
-    w[-1] = _logit((positive + 0.5) / (n + 1.0))
-
-    def loss(w: FloatArray) -> float:
-        t = Z @ w
-        return float(weight @ (np.logaddexp(0, t) - y * t) + 0.5 * ridge @ w**2)
-
-    value = loss(w)
-    for _ in range(100):
-        p = expit(Z @ w)
-        gradient = Z.T @ (weight * (p - y)) + ridge * w
-        step = np.linalg.solve(Z.T @ (Z * (weight * p * (1 - p))[:, None]) + np.diag(ridge), gradient)
-        if gradient @ step < 1e-10 * max(1.0, value):
-            break
-        length = 1.0
-        while length > 1e-6 and loss(w - length * step) > value:
-            length /= 2
-        w = w - length * step
-        value = loss(w)
-    weights = w[:-1] / spread
-    return np.append(weights, w[-1] - weights @ mean)
 
 
 # -- explanations ------------------------------------------------------------------------------------------------------

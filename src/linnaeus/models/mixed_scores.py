@@ -9,10 +9,15 @@ one slope per level of the taxonomy, and o_sv such that the node's share of docu
 come from `solvers.mixing`: those of nodes with few documents are near those of their parents. They also adapt the
 slope of a curve to its node, more reliably than a logistic curve of each node with few documents would.
 
-Nodes that a source scores, but that no document has as a label, have the weights of their parents, those of sources
-without a score of the node divided among the others. Their slope comes from nodes with one document, whose held-out
-score is of a model without it. They share one offset per source and one constant b, with which the expected number of
-such labels per document is that of Good and Turing: nodes with one document divided by documents.
+Nodes that a source scores, but that no document has as a label, share their curves: weights of their parents, which
+differ from node to node, would put low scores of one node before higher ones of another. The nodes with one document
+stand for them, since the held-out score of that document is of a model without it: as many documents will have a label
+that none had before (Good and Turing). Slopes of all sources and the constant b are a logistic regression of these
+pairs against those of the nodes without documents, over pairs with high scores, since others are not answered anyway.
+They are raised beyond their log-odds (`raised`, which probabilities do not have) as far as labels with documents stay
+among the ten best of a document as often as in the best source, and micro-F1 is not expected to fall.
+Where nodes with one document are few, and for the soft-max, weights are those of parents, and the constant is that with
+which the expected number of labels is met.
 
 A source is anything that has scores of the same documents: a model's scores of documents that it has not seen, or a
 label file of another tool.
@@ -32,7 +37,7 @@ from linnaeus.data.label_files.content import LabelFile, align
 from linnaeus.decoding.base import TopScores
 from linnaeus.decoding.cutoffs.cut_off import path_minima
 from linnaeus.decoding.probability.coherence import lifted
-from linnaeus.decoding.probability.curves import platt
+from linnaeus.decoding.probability.curves import logistic_regression, platt
 from linnaeus.engine import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError, check_number, nearest, place, warn_user
 from linnaeus.models.solvers.mixing import MixingProblem, MixingSolution, pulls_of
@@ -47,6 +52,9 @@ _SHARE_STEPS, _SHARE_TOLERANCE = 30, 1e-3  # of offsets, which the constants of 
 _BLOCK = 256 * 2**20  # bytes of scores held at once: lifting scores is quicker for many documents
 _POOL = 200_000  # pairs of a level that its slope is fitted on
 _FEWEST = 10  # best nodes of a document and source that are used in any case
+_BEST = 10  # nodes of a document, on average, whose scores are high enough to be answered without documents
+_RAISES = np.arange(0.0, 4.01, 0.25)
+_RAISED_ON = 2_000  # documents
 _BINS = 4_000  # of log-odds, where one offset is found for many pairs
 
 
@@ -177,6 +185,8 @@ class MixtureWeights:
         What was minimised, and a bound on how far it is from the smallest value.
     n_iter : int
         The number of Newton steps.
+    raised : ndarray of shape (n_labels,)
+        What ``intercept`` has beyond log-odds, so that nodes without documents are among the best of a document.
     closed : bool, default=True
         Whether scores of label sets are of a node or anything below it, not of the node itself.
     """
@@ -194,6 +204,7 @@ class MixtureWeights:
     objective: float
     gap: float
     n_iter: int
+    raised: FloatArray
     closed: bool = True
 
     @property
@@ -396,7 +407,7 @@ def learn_weights(
     W = found.weights
     return MixtureWeights(
         list(sources), nodes, slope, offset, prior, W[at, :-1], W[at, -1], pulls.vertices, W, single,
-        float(found.objective), float(found.gap), found.n_iter, closed,
+        float(found.objective), float(found.gap), found.n_iter, np.zeros(len(nodes)), closed,
     )  # fmt: skip
 
 
@@ -406,46 +417,166 @@ def learn_weights(
 def _with_unseen(
     learned: MixtureWeights, sources: Mapping[str, SourceScores], Y: CSR, taxonomy: Taxonomy, nodes: IntArray
 ) -> MixtureWeights:
-    """The same with further nodes, which no document has: weights of parents, slopes of levels, common constants."""
-    from scipy.special import logit, logsumexp
+    """The same with further nodes, which no document has."""
+    from scipy.special import logit
 
     new = np.setdiff1d(nodes, learned.nodes)
-    n_docs, n_sources = Y.shape[0], len(sources)
+    n_docs = Y.shape[0]
     once = np.flatnonzero(np.bincount(Y.indices, minlength=taxonomy.n_nodes) == 1)
     expected = max(len(once), 0.5) / (n_docs + 1.0)  # labels without documents, in a further document
     share = min(0.5, expected / len(new))
     rows = np.unique(np.linspace(0, n_docs - 1, min(n_docs, max(_FEWEST, _PAIRS // len(new)))).astype(np.int64))
     some = {name: replace(source, S=source.S[rows]) for name, source in sources.items()}
-    weights = learned.vertex_weights_of(new, taxonomy)
-    slope = np.stack([_level_slopes(learned.slope[:, s], taxonomy, learned.nodes, new) for s in range(n_sources)], 1)
-    offset, prior = np.zeros((len(new), n_sources)), np.full(len(new), 0.0 if learned.single else logit(share))
-    every = slice(0, len(rows))
-    scores = [source.over(every, taxonomy, new, closed=learned.lifts) for source in some.values()]
+    scores = [source.over(slice(0, len(rows)), taxonomy, new, closed=learned.lifts) for source in some.values()]
+    found = None
     if not learned.single:
         alone = [_scores_of_pairs(source, Y, taxonomy, once, learned.lifts) for source in sources.values()]
-        for s, (F, f) in enumerate(zip(scores, alone, strict=True)):
-            known, true = np.isfinite(F), np.isfinite(f)
-            if true.sum() >= _FEWEST and known.any():
-                slope[:, s] = _slope_between(f[true], F[known])
-            offset[:, s] = _shift((slope[:, s] * _finite(F))[known], share)
-    weights[:, :-1] = _divided(weights[:, :-1], np.stack([np.isfinite(F).any(axis=0) for F in scores], 1))
-    curves: dict[str, Any] = {"slope": slope, "offset": offset, "prior": prior}
-    found = replace(learned, nodes=new, **curves, weights=weights[:, :-1], intercept=np.zeros(len(new)))
-    mixed = found.mix(found.log_odds(scores))
-    if learned.single:
-        odds = logsumexp(mixed, axis=1) - logsumexp(learned(some, taxonomy), axis=1)
-        constant = _shift(odds, min(0.5, expected))
+        found = _curves_of_unseen(scores, alone, n_docs)
+    prior = np.full(len(new), 0.0 if learned.single else logit(share))
+    if found is None:
+        found = _curves_of_parents(learned, some, scores, taxonomy, new, prior, min(0.5, expected), share)
+        raised = 0.0
     else:
-        constant = _shift(mixed.ravel(), share)
-    found = replace(found, intercept=np.full(len(new), constant))
+        every = {name: np.broadcast_to(value, (len(new), *value.shape[1:])) for name, value in found.items()}
+        raised = _raised(learned, replace(learned, nodes=new, prior=prior, **every), sources, Y, taxonomy)
+        found["intercept"] = found["intercept"] + raised
+    found["raised"] = np.array([raised])
     both = np.concatenate([learned.nodes, new])
     order = np.argsort(both, kind="stable")
     at = order[np.searchsorted(both[order], nodes)]
+    added = {"nodes": new, "prior": prior, **found}
     joined: dict[str, Any] = {
-        name: np.concatenate([getattr(learned, name), getattr(found, name)])[at]
-        for name in ("nodes", "slope", "offset", "prior", "weights", "intercept")
+        name: np.concatenate([getattr(learned, name), np.broadcast_to(value, (len(new), *np.shape(value)[1:]))])[at]
+        for name, value in added.items()
     }
     return replace(learned, **joined)
+
+
+def _curves_of_unseen(
+    scores: Sequence[FloatArray], alone: Sequence[FloatArray], n_docs: int
+) -> dict[str, FloatArray] | None:
+    """Curves that nodes without documents share, from their scores (of some documents) and those of pairs of a node
+    and its only document; None if these are too few.
+    """
+    from scipy.special import expit
+
+    pairs = list(zip(scores, alone, strict=True))
+    known = [s for s, (F, f) in enumerate(pairs) if np.isfinite(F).any() and np.isfinite(f).any()]
+    if not known or len(alone[0]) < _FEWEST:
+        return None
+    least = {s: float(scores[s][np.isfinite(scores[s])].min()) for s in known}
+    others = np.column_stack([np.where(np.isfinite(scores[s]), scores[s], least[s]).ravel() for s in known])
+    true = np.column_stack([np.where(np.isfinite(alone[s]), alone[s], least[s]) for s in known])
+    times = n_docs / len(scores[0])  # pairs that one of the others stands for
+    high = -np.partition(-others, min(_BEST * len(scores[0]), len(others) - 1), axis=0)
+    high = high[min(_BEST * len(scores[0]), len(others) - 1)]
+    slopes, constant = _logistic_of(true, others, high, times)
+    if times * expit(others @ slopes + constant).sum() > 2 * len(true):  # low scores would look likely
+        slopes, constant = _logistic_of(true, others, np.full(len(known), -np.inf), times)
+    slope = np.zeros((1, len(scores)))
+    slope[0, known] = slopes
+    return {
+        "slope": slope,
+        "offset": np.zeros_like(slope),
+        "weights": (slope > 0).astype(np.float64),
+        "intercept": np.array([constant]),
+    }
+
+
+def _logistic_of(true: FloatArray, others: FloatArray, high: FloatArray, times: float) -> tuple[FloatArray, float]:
+    """Slopes of the sources and the constant over pairs with a score above ``high``.
+
+    A source whose larger scores are not more often true says nothing and has the slope 0.
+    """
+    true, others = true[(true > high).any(axis=1)], others[(others > high).any(axis=1)]
+    total = len(true) + round(times * len(others))
+    others = others[:: len(others) // _POOL + 1]
+    F, y = np.concatenate([true, others]), np.arange(len(true) + len(others)) < len(true)
+    slopes, used = np.zeros(F.shape[1]), list(range(F.shape[1]))
+    while used and 0 < len(true) < len(F):
+        found = logistic_regression(F[:, used], y, total)
+        if found[:-1].min() > 0:
+            slopes[used] = found[:-1]
+            return slopes, float(found[-1])
+        used.pop(int(found[:-1].argmin()))
+    return slopes, float(np.log((len(true) + 0.5) / (total - len(true) + 0.5)))
+
+
+def _raised(
+    learned: MixtureWeights, unseen: MixtureWeights, sources: Mapping[str, SourceScores], Y: CSR, taxonomy: Taxonomy
+) -> float:
+    """What is added to log-odds of nodes without documents, which are hardly ever among the best by these.
+
+    The largest value with which labels with documents are among the ten best of a document as often as in the best
+    source, and with which the expected micro-F1 of positive scores is not lower.
+    """
+    from scipy.special import expit
+
+    k, n_docs = min(_BEST, len(learned.nodes) - 1), Y.shape[0]
+    rows = np.unique(np.linspace(0, n_docs - 1, min(n_docs, _RAISED_ON)).astype(np.int64))
+    by_source, right, answered = np.zeros(len(sources)), 0, 0
+    best, truth, rivals, likely = [], [], [], []
+    for part in blocks(len(rows), rows_that_fit(8 * taxonomy.n_nodes * (len(sources) + 3), _BLOCK)):
+        some = {name: replace(source, S=source.S[rows[part]]) for name, source in sources.items()}
+        gold = Y[rows[part]][:, learned.nodes].toarray() > 0
+        S, U = learned(some, taxonomy), unseen(some, taxonomy)
+        top = _best_first(S, k)
+        best.append(np.take_along_axis(S, top, 1))
+        truth.append(np.take_along_axis(gold, top, 1))
+        rivals.append(np.take_along_axis(U, _best_first(U, min(k, U.shape[1])), 1))
+        likely.append(U[U > -_RAISES[-1]])
+        right, answered = right + int(gold[S > 0].sum()), answered + int((S > 0).sum())
+        for s, source in enumerate(some.values()):
+            F = source.over(slice(0, len(gold)), taxonomy, learned.nodes, closed=learned.lifts)
+            by_source[s] += np.take_along_axis(gold, _best_first(F, k), 1).sum()
+    score, hit, rival, odds = (np.concatenate(parts) for parts in (best, truth, rivals, likely))
+    most, least, total = 0.0, 0.0, Y[rows].nnz
+    for raised in _RAISES.tolist():
+        place = (rival[:, None, :] + raised > score[:, :, None]).sum(axis=2) + np.arange(k)
+        new = odds[odds > -raised]
+        f1 = 2 * (right + expit(new).sum()) / max(total + answered + len(new), 1)
+        least = least or f1
+        if hit[place < k].sum() < by_source.max() or f1 < least:
+            break
+        most = raised
+    return most
+
+
+def _best_first(S: FloatArray, k: int) -> IntArray:
+    """Columns of the k largest of every row, the largest first."""
+    best = best_columns(np.ascontiguousarray(S), k)
+    order = np.argsort(-np.take_along_axis(S, best, 1), axis=1, kind="stable")
+    return np.take_along_axis(best, order, 1)
+
+
+def _curves_of_parents(
+    learned: MixtureWeights,
+    some: Mapping[str, SourceScores],
+    scores: Sequence[FloatArray],
+    taxonomy: Taxonomy,
+    new: IntArray,
+    prior: FloatArray,
+    expected: float,
+    share: float,
+) -> dict[str, FloatArray]:
+    """Weights of parents and slopes of levels; constants with which the expected number of labels is met."""
+    from scipy.special import logsumexp
+
+    slope = np.stack([_level_slopes(column, taxonomy, learned.nodes, new) for column in learned.slope.T], 1)
+    offset, weights = np.zeros_like(slope), learned.vertex_weights_of(new, taxonomy)[:, :-1]
+    if not learned.single:
+        for s, F in enumerate(scores):
+            offset[:, s] = _shift((slope[:, s] * _finite(F))[np.isfinite(F)], share)
+    weights = _divided(weights, np.stack([np.isfinite(F).any(axis=0) for F in scores], 1))
+    curves: dict[str, Any] = {"slope": slope, "offset": offset, "weights": weights, "intercept": np.zeros(len(new))}
+    found = replace(learned, nodes=new, prior=prior, **curves)
+    mixed = found.mix(found.log_odds(scores))
+    if learned.single:
+        odds = logsumexp(mixed, axis=1) - logsumexp(learned(some, taxonomy), axis=1)
+        constant = _shift(odds, expected)
+    else:
+        constant = _shift(mixed.ravel(), share)
+    return {**curves, "intercept": np.full(len(new), constant)}
 
 
 def _scores_of_pairs(source: SourceScores, Y: CSR, taxonomy: Taxonomy, nodes: IntArray, lifts: bool) -> FloatArray:
@@ -457,12 +588,6 @@ def _scores_of_pairs(source: SourceScores, Y: CSR, taxonomy: Taxonomy, nodes: In
         F = part.over(slice(0, len(part.S)), taxonomy, nodes[some], closed=lifts)
         found[some] = np.diagonal(F)
     return found
-
-
-def _slope_between(true: FloatArray, other: FloatArray) -> float:
-    """The slope that tells scores of labels from others, of which some are taken."""
-    other = other[:: len(other) // (_POOL // 2) + 1]
-    return _slope(np.append(true, other), np.arange(len(true) + len(other)) < len(true))
 
 
 def _divided(weights: FloatArray, known: BoolArray) -> FloatArray:

@@ -347,6 +347,7 @@ _TABLES: dict[str, str] = {
         intercept float[labels]
         vertices int[vertices] from -1 below nodes unique
         vertex_weights float[vertices, terms]
+        raised float[labels]
         single bool
         objective float
         gap float

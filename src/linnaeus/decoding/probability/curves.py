@@ -53,11 +53,12 @@ from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["COHERENT", "METHODS", "Calibrator", "fit_calibrator", "offsets", "platt", "platt_columns"]
+__all__ = ["COHERENT", "METHODS", "Calibrator", "fit_calibrator", "logistic_regression", "offsets", "platt",
+           "platt_columns"]  # fmt: skip
 
 _PAIRS = 2_000_000  # pairs of documents and nodes of a block
 _STEPS, _HALVINGS = 50, 20
-_TILT = 1e-6
+_TILT, _RIDGE = 1e-6, 1e-2
 _OVERTAKEN = 2.0  # times the margin of a child by which the score of its parent is lowered, to rank labels
 _SHARE_STEPS, _SHARE_TOLERANCE = 60, 1e-10
 
@@ -85,6 +86,49 @@ def platt(f: FloatArray, y: BoolArray) -> tuple[float, float]:
     """
     slope, offset = platt_columns(f[:, None], y[:, None], np.ones((len(f), 1), dtype=bool))
     return float(slope[0]), float(offset[0])
+
+
+def logistic_regression(F: FloatArray, y: BoolArray, n: int) -> FloatArray:
+    """Weights and constant of a logistic regression; negative rows stand for all of the ``n`` pairs that are negative.
+
+    Features are standardised, with a small ridge, so that separable classes have a finite solution.
+
+    Examples
+    --------
+    >>> F, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([False, True, False, True])
+    >>> logistic_regression(F, y, 4).round(1).tolist()
+    [0.9, -1.3]
+    """
+    from scipy.special import expit, logit
+
+    F = np.asarray(F, np.float64)
+    mean, spread = F.mean(axis=0), np.maximum(F.std(axis=0), 1e-12)
+    Z = np.column_stack([(F - mean) / spread, np.ones(len(F))])
+    positive = int(y.sum())
+    weight = np.where(y, 1.0, (n - positive) / max(1, len(y) - positive))
+    ridge = np.full(Z.shape[1], _RIDGE)
+    ridge[-1] = 1e-9
+    w = np.zeros(Z.shape[1])
+    w[-1] = logit((positive + 0.5) / (n + 1.0))
+
+    def loss(w: FloatArray) -> float:
+        t = Z @ w
+        return float(weight @ (np.logaddexp(0, t) - y * t) + 0.5 * ridge @ w**2)
+
+    value = loss(w)
+    for _ in range(100):
+        p = expit(Z @ w)
+        gradient = Z.T @ (weight * (p - y)) + ridge * w
+        step = np.linalg.solve(Z.T @ (Z * (weight * p * (1 - p))[:, None]) + np.diag(ridge), gradient)
+        if gradient @ step < 1e-10 * max(1.0, value):
+            break
+        length = 1.0
+        while length > 1e-6 and loss(w - length * step) > value:
+            length /= 2
+        w = w - length * step
+        value = loss(w)
+    weights = w[:-1] / spread
+    return np.append(weights, w[-1] - weights @ mean)
 
 
 def platt_columns(
