@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 import zipfile
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -82,17 +83,28 @@ def time_demo(python: Path, environment: dict[str, str]) -> float:
     return first
 
 
+def processor_seconds() -> float:
+    """Processor time of all processes that were started here and have ended; a busy machine does not change it."""
+    spent = os.times()
+    return spent.children_user + spent.children_system
+
+
 def check_install(package: Path, *, compiler: bool) -> Path:
     """Install into an empty environment, run demo and smoke test; the environment's interpreter is returned."""
-    start = time.perf_counter()
+    start, spent = time.perf_counter(), [processor_seconds()]
     folder = Path(tempfile.mkdtemp(prefix="linnaeus-release-"))
     run(sys.executable, "-m", "venv", folder)
+    spent.append(processor_seconds())
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     environment = dict(os.environ) if compiler else {"PATH": str(python.parent), "HOME": str(folder)}
     run(python, "-m", "pip", "install", "-q", package, env=environment)
     installed = time.perf_counter() - start
+    spent.append(processor_seconds())
     first = time_demo(python, environment)
+    spent.append(processor_seconds())
+    made, unpacked, shown = (after - before for before, after in pairwise(spent))
     print(f"{package.name}: installed in {installed:.0f} s, first line of the demo {first:.0f} s later")
+    print(f"processor seconds: environment {made:.1f}, installation {unpacked:.1f}, the whole demo {shown:.1f}")
     run(python, ROOT / "tools" / "smoke.py", env=environment, cwd=folder)
     print(f"{package.name}: installed and tested in {time.perf_counter() - start:.0f} s")
     return python

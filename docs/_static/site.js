@@ -11,6 +11,23 @@ document.addEventListener("DOMContentLoaded", () => {
     const box = picture.parentElement;
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
   }
+  // Commands continue on the next line between words, not after the hyphens of an option.
+  for (const block of document.querySelectorAll(".highlight-console pre, .highlight-sh pre, .highlight-bash pre")) {
+    const walker = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+    const texts = [];
+    while (walker.nextNode()) texts.push(walker.currentNode);
+    for (const text of texts) {
+      const parts = text.data.split(/((?<!\S)-[\w-]{1,30})/);
+      if (parts.length === 1) continue;
+      text.replaceWith(...parts.map((part, i) => {
+        if (i % 2 === 0) return part;
+        const option = document.createElement("span");
+        option.className = "option";
+        option.textContent = part;
+        return option;
+      }));
+    }
+  }
   // The arrows that open a section of the navigation have no text either.
   for (const arrow of document.querySelectorAll("summary:not([aria-label])")) {
     const section = arrow.closest("li")?.querySelector("a")?.textContent.trim();
