@@ -213,6 +213,21 @@ def test_pull_of_joint_models_is_followed_with_c() -> None:
     assert "pull inf" in str(run.best().candidate)
 
 
+def test_a_joint_model_alone_begins_at_its_flat_end_and_ends_where_it_is_best() -> None:
+    def value(candidate: Candidate, n_docs: int) -> float:
+        return 0.5 + 0.2 * (candidate.pull == 0.0) + 0.01 * (candidate.C == 3.0)
+
+    run = begun(Fixed(value))
+    run.models = ["RRSVM"]
+    run.run()
+    assert run.tried[0].candidate.pull == float("inf")
+    assert (run.best().candidate.pull, run.best().candidate.C) == (0.0, 3.0)
+    fixed = begun(Fixed(value))
+    fixed.models, fixed.tuned = ["RRSVM"], ()
+    fixed.run()
+    assert {one.candidate.pull for one in fixed.tried} == {0.0}
+
+
 def test_nothing_more_is_tried_once_all_held_out_documents_are_right() -> None:
     evaluator = Fixed(lambda candidate, n_docs: 1.0)
     run = begun(evaluator)

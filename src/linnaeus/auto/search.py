@@ -3,7 +3,8 @@
     1   the flat model with its usual C, on all documents of the learning side: the baseline. Where no budget is given,
         it is ten such fits, with the features that take longest
     2   on few documents: the flat model with every variant of the features, then with everything that can be learned;
-        then every model with the best of these, one of each family first; then larger and smaller C for the best half
+        then every model with the best of these, one of each family first; then larger and smaller C for the best half.
+        A joint model that is searched alone takes the place of the flat one, at the flat end of its pull
     3   on more documents: the best third, at their best C; and so on, until all documents are learned from
     4   on all documents: C, then pull, of the best are followed in both directions as long as it pays, then those of
         the next; then a larger map, where the best has one
@@ -39,6 +40,7 @@ from linnaeus.auto.candidates import (
     EMBEDDED,
     LOG2,
     PLAIN,
+    PULLS,
     TEXTS,
     Candidate,
     Place,
@@ -389,7 +391,10 @@ class Search:
             )
 
     def _first(self, model: str, features: str = PLAIN, learn: str | None = None) -> Candidate:
-        return first_candidate(model, features, learn, self.evaluator.fixed)
+        first = first_candidate(model, features, learn, self.evaluator.fixed)
+        # A joint model that is searched alone begins at its flat end, where a fit is cheap; its pull is followed.
+        alone = model == self.models[0] and first.pull is not None and "C" in self.tuned
+        return replace(first, pull=PULLS[-1]) if alone else first
 
     def _explore(self, n_docs: int, *, usual: bool) -> list[Outcome]:
         """The first round: variants with the flat model, all models, and C of the best half."""
@@ -413,6 +418,7 @@ class Search:
         best = max(found, key=lambda one: one.value).candidate
         learn = best.learn if "learn" in self.tuned else None
         tried = [self.measure(self._first(model, best.features, learn), n_docs) for model in self.models[1:]]
+        tried += [self.measure(replace(best, pull=PULLS[0]), n_docs)] if best.pull == PULLS[-1] else []
         found += [one for one in tried if one is not None]
         if "C" in self.tuned:
             ranked = sorted(found, key=lambda one: -one.value)
@@ -439,7 +445,7 @@ class Search:
                 break
             place = rest[0].candidate.place
             done.add(place)
-            for axis in ("C", "pull"):
+            for axis in ("pull", "C") if rest[0].candidate.pull == PULLS[-1] else ("C", "pull"):
                 self._follow(next(one for one in self._ranked() if one.candidate.place == place), axis)
 
     def _enlarge_map(self) -> None:
