@@ -8,9 +8,17 @@ import torch
 from scipy import sparse
 
 from linnaeus.models.gpu import newton
-from linnaeus.models.gpu.documents import on_device, reference_product
+from linnaeus.models.gpu.columns import LossPairs, Shares
+from linnaeus.models.gpu.documents import on_device, product, reference_product
+from linnaeus.models.gpu.inner import Inner, inner_matrix
+from linnaeus.models.gpu.recorded import Flag, Recorder
+from linnaeus.models.recursive.network import in_order, links_of, make_network, reduce_links
+from tests.models.gpu.worked import tree
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")  # nor Triton, maybe
+if not torch.cuda.is_available():  # nor Triton, maybe
+    pytest.skip("no GPU here", allow_module_level=True)
+
+from linnaeus.models.gpu import triton_kernels
 
 RNG = np.random.default_rng(0)
 
@@ -35,20 +43,98 @@ def test_products(n_columns, storage, exact) -> None:
         torch.testing.assert_close(found, reference_product(A, W, exact=exact), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("per_column", [True, False])
-def test_vectors(per_column) -> None:
-    from linnaeus.models.gpu import triton_kernels
+def test_scaled_products() -> None:
+    X, W, scale = documents(), torch.randn((300, 130), device="cuda"), torch.rand(130, device="cuda")
+    found = product(X, W, scale=scale)
+    torch.testing.assert_close(found, reference_product(X, W) * scale, rtol=1e-4, atol=1e-4)
+    A = torch.randn((900, 130), device="cuda")
+    found = product(X.T, A, scale=scale.double())
+    torch.testing.assert_close(found, reference_product(X.T, A) * scale, rtol=1e-4, atol=1e-3)
 
-    there = [torch.randn((333, 130), device="cuda") for _ in range(7)]
+
+def test_vectors() -> None:
+    there = [torch.randn((333, 130), device="cuda") for _ in range(9)]
     here = [x.cpu() for x in there]
-    t = torch.rand(130, dtype=torch.float64) if per_column else torch.tensor(0.3, dtype=torch.float64)
-    for module, (p, xp, d, b, xb, r, xr), length in ((newton, here, t), (triton_kernels, there, t.cuda())):
-        sums = [module.dots(p, r), module.bend(p, xp, d)]
-        module.follow(length, p, xp, d, b, xb, r)
-        sums.append(module.turn(length, r, xr, d, p, xp))
-        (here if module is newton else there).append(torch.stack(sums))
+    beta, t = (torch.rand(130, dtype=torch.float64) for _ in range(2))
+    sums = []
+    for arrays, share, length in ((here, beta, t), (there, beta.cuda(), t.cuda())):
+        r, xr, d, p, xp, b, xb, a, s = arrays
+        found = [*newton.curve(r, xr, d), newton.dots(a, s), *newton.along(b, xb, s)]
+        first = r.clone()
+        arrays += [first, *newton.set_out(length, first, xr, d)]
+        newton.advance(share, length, r, xr, d, p, xp, b, xb)
+        newton.accept(length, b, xb, a, s)
+        sums.append(torch.stack(found).cpu())
+    torch.testing.assert_close(sums[1], sums[0], rtol=1e-3, atol=1e-3)
     for one, other in zip(there, here, strict=True):
         torch.testing.assert_close(one.cpu(), other, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_losses_and_residuals(loss) -> None:
+    S, A, own, XB = (torch.randn((333, 130)) for _ in range(4))
+    cost, t = torch.rand((333, 1)), torch.rand(130, dtype=torch.float64)
+    rows, columns = torch.arange(0, 333, 7), torch.arange(0, 333, 7) % 130
+    here = LossPairs(loss, cost, rows, columns, torch.rand(len(rows)))
+    there = LossPairs(loss, *(x.cuda() for x in (here.cost, here.rows, here.columns, here.positive_cost)))
+    found = (
+        *there.residual(S.cuda(), A.cuda(), own.cuda()),
+        there.value(S.cuda(), XB.cuda(), t.cuda()),
+        there.value(S.cuda()),
+    )
+    wanted = *here.residual(S, A, own), here.value(S, XB, t), here.value(S)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one.cpu(), other, rtol=1e-3, atol=1e-3)
+
+
+def test_shares_and_corners() -> None:
+    Q = torch.zeros((130, 40), dtype=torch.float64)
+    Q[torch.arange(130), torch.arange(130) % 37] = 1  # vertices without leaves, leaves with one and two parents
+    Q[::5, 39] = 0.25
+    V, A, more = torch.randn((333, 40)), torch.randn((333, 130)), torch.randn((333, 130))
+    here, there = Shares(Q), Shares(Q.cuda())
+    torch.testing.assert_close(
+        there.of_vertices(V.cuda(), more.cuda()).cpu(), here.of_vertices(V, more), rtol=1e-4, atol=1e-4
+    )
+    torch.testing.assert_close(there.of_leaves(A.cuda()).cpu(), here.of_leaves(A), rtol=1e-4, atol=1e-4)
+    M, rows, columns = torch.randn((70, 90)), torch.arange(0, 70, 2), torch.arange(3, 90, 4)
+    found, on_card = M[rows[:, None], columns[None, :]].T, M.cuda()
+    torch.testing.assert_close(triton_kernels.corner(on_card, rows.cuda(), columns.cuda()).cpu(), found)
+    triton_kernels.add_to_corner(on_card, rows.cuda(), columns.cuda(), 2 * found.cuda().contiguous())
+    M[rows[:, None], columns[None, :]] *= 3
+    torch.testing.assert_close(on_card.cpu(), M)
+
+
+@pytest.mark.parametrize("kind", ["tree", "dag", "graph"])
+def test_solves_of_inner_vertices(kind) -> None:
+    labels = np.array([v for v in range(tree(kind).n_nodes) if v != tree(kind).root and tree(kind).names[v] != "C"])
+    links = in_order(reduce_links(links_of(tree(kind), labels, spawn="inner", root=1.0)))
+    E, network = inner_matrix(links), make_network(links, np.float64)
+    here, there = Inner(E, network, "cpu"), Inner(E, network, "cuda")
+    q, h = torch.randn((E.shape[0], 1500)), torch.rand((E.shape[0], 1500))
+    torch.testing.assert_close(there.solve_E(q.cuda().double()).cpu(), here.solve_E(q.double()))
+    here.with_diagonal.factor(h.clone())
+    there.with_diagonal.factor(h.cuda())
+    torch.testing.assert_close(there.with_diagonal(q.cuda()).cpu(), here.with_diagonal(q), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_recorded_pieces_repeat_what_they_did(fails) -> None:
+    recorder, x, seen = Recorder("cuda"), torch.zeros(5, device="cuda"), Flag("cuda")
+
+    def add() -> None:
+        if fails:
+            x.sum().item()  # the host waits, which cannot be recorded
+        x.add_(1)
+        seen.put(x.sum() > 12)
+
+    recorder.ready = True
+    (piece,) = recorder.record([add])
+    assert recorder.enabled == (not fails)
+    for n in range(1, 4):
+        piece()
+        assert bool(seen.sent()) == (5 * n > 12)
+    assert x.tolist() == [3.0] * 5
 
 
 @pytest.mark.parametrize("k", [1, 5, 200])

@@ -25,7 +25,7 @@ import torch
 from linnaeus.engine.gpu import GPUEngine
 from linnaeus.losses.surrogate import SURROGATES, SquaredHinge
 from linnaeus.models.gpu.documents import Tensor, product
-from linnaeus.models.gpu.newton import Newton
+from linnaeus.models.gpu.newton import Newton, dots
 from linnaeus.models.gpu.streamed import Documents
 
 __all__ = [
@@ -43,6 +43,10 @@ __all__ = [
 ]
 
 
+def _fused(S: Tensor) -> bool:
+    return S.is_cuda and S.dtype == torch.float32
+
+
 @dataclass
 class LossPairs:
     """The pairs of some documents and labels: costs of the documents, and where the positives are."""
@@ -53,21 +57,28 @@ class LossPairs:
     columns: Tensor
     positive_cost: Tensor
 
-    def value(self, S: Tensor) -> Tensor:
-        """The loss of every column, in float64."""
-        if S.is_cuda and S.dtype == torch.float32:
+    def value(self, S: Tensor, XB: Tensor | None = None, t: Tensor | None = None) -> Tensor:
+        """The loss of every column at S, or at S + t XB, in float64."""
+        s, c = S[self.rows, self.columns], self.cost[self.rows, 0]
+        if XB is not None and t is not None:
+            s = s + t.to(S.dtype)[self.columns] * XB[self.rows, self.columns]
+        if _fused(S):
             from linnaeus.models.gpu import triton_kernels
 
-            value = triton_kernels.losses(S.contiguous(), self.cost, self.loss == "logistic")
+            value = triton_kernels.losses(S.contiguous(), self.cost, self.loss == "logistic", XB, t)
         else:
-            value = (self.cost * self._loss(S)).sum(0, dtype=torch.float64)
-        s, c = S[self.rows, self.columns], self.cost[self.rows, 0]
+            moved = S if XB is None or t is None else torch.addcmul(S, t.to(S.dtype), XB)
+            value = (self.cost * self._loss(moved)).sum(0, dtype=torch.float64)
+        return self._with_positives(value, s, c)
+
+    def _with_positives(self, value: Tensor, s: Tensor, c: Tensor) -> Tensor:
+        """Correct the losses of the columns, given scores s and costs c of the positives."""
         more = self.positive_cost.double() * self._loss(-s).double() - c.double() * self._loss(s).double()
-        return value.index_add_(0, self.columns, more)
+        return value.index_add(0, self.columns, more)
 
     def derivatives(self, S: Tensor) -> tuple[Tensor, Tensor]:
         """(first, second) derivatives by the scores, as S is."""
-        if S.is_cuda and S.dtype == torch.float32:
+        if _fused(S):
             from linnaeus.models.gpu import triton_kernels
 
             R, D = triton_kernels.slopes(S.contiguous(), self.cost, self.loss == "logistic")
@@ -78,6 +89,20 @@ class LossPairs:
         R[self.rows, self.columns] = -(r * self.positive_cost).to(R.dtype)
         D[self.rows, self.columns] = (d * self.positive_cost).to(D.dtype)
         return R, D
+
+    def residual(self, S: Tensor, A: Tensor, own: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """(`value`, <A, own> of every column, -(A + R), D) at scores S, with dual variables A and their scores."""
+        if not _fused(S):
+            R, D = self.derivatives(S)
+            return self.value(S), dots(A, own), R.add_(A).neg_(), D
+        from linnaeus.models.gpu import triton_kernels
+
+        value, energy, rho, D = triton_kernels.residual(S, A, own, self.cost, self.loss == "logistic")
+        s, c = S[self.rows, self.columns], self.cost[self.rows, 0]
+        r, d = self._derivatives(-s)
+        rho[self.rows, self.columns] = r * self.positive_cost - A[self.rows, self.columns]
+        D[self.rows, self.columns] = d * self.positive_cost
+        return self._with_positives(value, s, c), energy, rho, D
 
     def _loss(self, s: Tensor) -> Tensor:
         """Of negatives."""
@@ -100,16 +125,20 @@ class LabelColumns:
     storage: torch.dtype = torch.float32
     inverse: Tensor | None = None  # K of every column; None: 1
 
+    @property
+    def rounded(self) -> bool:
+        return self.storage == torch.bfloat16
+
     def apply(self, rho: Tensor) -> Tensor:
         exact = self.storage == torch.float64
         weights = product(self.X.T, rho.to(self.storage), exact=exact, scale=self.inverse)
         return product(self.X, weights.to(self.storage), exact=exact)
 
-    def losses(self, S: Tensor) -> Tensor:
-        return self.pairs.value(S)
+    def losses(self, S: Tensor, XB: Tensor, t: Tensor) -> Tensor:
+        return self.pairs.value(S, XB, t)
 
-    def derivatives(self, S: Tensor) -> tuple[Tensor, Tensor]:
-        return self.pairs.derivatives(S)
+    def residual(self, S: Tensor, A: Tensor, own: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return self.pairs.residual(S, A, own)
 
 
 @dataclass(frozen=True)
@@ -155,7 +184,7 @@ def shared_negative(X: Documents, cost: Tensor, loss: str, tol: float) -> tuple[
     newton = Newton(system, zero, zero.clone())
     newton.run(tol, _STEPS_AT_START)
     # At the optimum A = -R. Documents beyond the margin have R = 0, and nearly 0 shall be nothing.
-    A = torch.where(system.derivatives(newton.S)[0] == 0, 0, newton.A)
+    A = torch.where(system.pairs.derivatives(newton.S)[0] == 0, 0, newton.A)
     return A[:, 0].float(), system.apply(A)[:, 0].float()
 
 

@@ -82,6 +82,16 @@ class _Level:
     factor: Tensor
 
 
+class _Substitutions:
+    """The levels of a triangular solve and of its transpose, on CUDA: rows of a level side by side."""
+
+    def __init__(self, levels: list[tuple[Tensor, Tensor, Tensor]]) -> None:
+        from linnaeus.models.gpu.triton_kernels import Substitution
+
+        self.down = [Substitution.of(to, source, entry) for source, to, entry in levels]
+        self.up = [Substitution.of(source, to, entry) for source, to, entry in reversed(levels)]
+
+
 class _Solve:
     """A^-1 q for q (n x n_features)."""
 
@@ -95,9 +105,22 @@ class _Solve:
         inverse = np.empty(len(number))
         inverse[number] = 1 / diagonal
         self._inverse = torch.as_tensor(inverse, device=device)[:, None]
+        self._L, self._substitutions = torch.as_tensor(data, device=device), None
+        if self._L.is_cuda:
+            places = [torch.as_tensor(here, device=device) for here in _levels(rows, columns, len(number))]
+            self._substitutions = _Substitutions(
+                [(level.source, level.to, place) for level, place in zip(self._levels, places, strict=True)]
+            )
 
     def __call__(self, q: Tensor) -> Tensor:
         """In place."""
+        if self._substitutions is not None:
+            for substitute in self._substitutions.down:
+                substitute(self._L, q)
+            q *= self._inverse.to(q.dtype)
+            for substitute in self._substitutions.up:
+                substitute(self._L, q)
+            return q
         for level in self._levels:
             q.index_add_(0, level.to, q[level.source] * -level.factor.to(q.dtype))
         q *= self._inverse.to(q.dtype)
@@ -146,6 +169,9 @@ class DiagonalSolve:
         self._start = torch.as_tensor(start, device=device, dtype=torch.float32)[:, None]
         self._diagonal = torch.as_tensor(E.diagonal(), device=device, dtype=torch.float32)[:, None]
         self._entries = self._pivots = torch.zeros(0)
+        self._substitutions = None
+        if self._start.is_cuda:
+            self._substitutions = _Substitutions([(level.source, level.to, level.entries) for level in self._levels])
 
     def factor(self, h: Tensor) -> None:
         """Eliminate with the diagonal h, which becomes the pivots: it must stay as it is until the last solve."""
@@ -163,6 +189,13 @@ class DiagonalSolve:
 
     def __call__(self, q: Tensor) -> Tensor:
         """Solve in place."""
+        if self._substitutions is not None:
+            for substitute in self._substitutions.down:
+                substitute(self._entries, q)
+            q /= self._pivots
+            for substitute in self._substitutions.up:
+                substitute(self._entries, q)
+            return q
         for level in self._levels:
             q.index_add_(0, level.to, -self._entries[level.entries] * q[level.source])
         q /= self._pivots

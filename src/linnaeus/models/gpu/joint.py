@@ -68,6 +68,7 @@ _RESIDUAL, _GRADIENT = 0.1, 0.05
 _START_TOLERANCE = 1e-2
 _FORCING = 0.2  # residual of a Newton step of the leaves; more is wasted while inner vertices move
 _SCREEN_FIRST, _SCREEN_EVERY = 2, 8  # rounds after which all documents are looked at, beside the end
+_LEAVE_AFTER, _LEAVES = (8, 16), 0.05  # rounds after which documents leave blocks, and from how far beyond the margin
 _REGIONS = 64
 _MOVE_EVERY = 2  # rounds from one move of the regions to the next
 _SOLVED, _PRODUCTS_OF_LEAVES = 1e-5, 40  # gaps of leaves that rest; pairs of products of a direction at most
@@ -149,7 +150,7 @@ class Regions:
         begin()
         for _ in range(_STEPS):
             aim()
-            converge(follow, turn, self.close, _PRODUCTS, overlaps=False)
+            converge(follow, turn, self.close, _PRODUCTS)
             arrive()
             for _ in range(_HALVINGS):
                 evaluate()
@@ -267,9 +268,7 @@ class _Visit:
 
     def begin(self) -> None:
         """Look at the leaves from where their centres are."""
-        self.newton.centre = self.block.centre_scores(self.M, self.storage)
-        self.newton.begin()
-        self.newton.aim()
+        self.newton.begin(self.block.centre_scores(self.M, self.storage, self.block.S))
 
     def leave(self) -> None:
         """Pull at the inner vertices."""
@@ -280,10 +279,9 @@ class _Visit:
 
         Elsewhere a leaf follows its centre, and inner vertices need hardly wait for it.
         """
-        block, centre = self.block, self.newton.centre
-        assert centre is not None
-        r = (1 / block.own).float()
-        within = (block.system.pairs.derivatives(block.S + centre)[1] > 0).to(self.storage)
+        block, r = self.block, (1 / self.block.own).float()
+        S = block.centre_scores(self.M, self.storage, block.S)
+        within = (block.system.pairs.derivatives(S)[1] > 0).to(self.storage)
         held = torch.where(product(turned(block.X, _present), within) > 0, r, _LOOSE * r)
         block.pull(self.held, held, block.held_shares)
 
@@ -294,7 +292,6 @@ class _Visit:
         )
         newton.pieces, self._recorded = Pieces(*pieces), True
         newton.forget()
-        newton.centre = None
 
 
 @dataclass(frozen=True)
@@ -452,8 +449,9 @@ class JointTraining:
 
     def _screened(self, tol: float) -> bool:
         """Whether documents joined, when it was time to look at all of them."""
+        close = self.gap <= tol * self.objective
         due = self.n_rounds == _SCREEN_FIRST or self.n_rounds % _SCREEN_EVERY == 0
-        return (due or self.gap <= tol * self.objective) and self._join() > 0
+        return (due or close) and self._join(leave=self.n_rounds in _LEAVE_AFTER and not close) > 0
 
     def _pairs(self) -> Iterator[tuple[DeviceLeaves, Tensor]]:
         """Blocks and their scores at M, with what the leaves have of their own as it is."""
@@ -515,22 +513,39 @@ class JointTraining:
 
     # -- all documents -------------------------------------------------------------------------------------------------
 
-    def _join(self) -> int:
-        """Documents within the margin of some leaf join its block; how many did."""
-        n_joined, changed = 0, []
+    def _join(self, *, leave: bool) -> int:
+        """Documents within the margin of some leaf join its block, others may ``leave`` it; how many did."""
+        n_moved, changed = 0, []
         for number, block in enumerate(self.blocks):
             assert block.rows is not None  # only blocks that look at some documents are asked
             more = caught(self.X, block.weights(self.M, block.A).to(self.storage), block.rows, self.engine)
-            if len(more):
-                n_joined += len(more)
+            n_left = self._leave(block) if leave else 0
+            if len(more) + n_left:
+                n_moved += len(more) + n_left
                 changed.append(number)
                 block.rows, order = with_rows(block.rows, more)
-                block.A, self._bound_at[1][number] = grown(block.A, order), grown(self._bound_at[1][number], order)
+                block.A = grown(block.A, order)
+                if not leave:
+                    self._bound_at[1][number] = grown(self._bound_at[1][number], order)
                 self._look(block)
                 block.S = block.system.apply(block.A)
+        if changed and leave:  # bounds so far were with documents that left
+            self.bound, self._bound_at, self._bound_is_here = -float("inf"), self._here(), True
         if changed:
             self._bind(changed)
-        return n_joined
+        return n_moved
+
+    def _leave(self, block: DeviceLeaves) -> int:
+        """Documents beyond the margin of all leaves leave a block, with dual variables that are 0 at the optimum."""
+        assert block.rows is not None
+        S = block.centre_scores(self.M, self.storage, block.S)
+        within = block.system.pairs.derivatives(S)[1] > 0
+        stays = within.any(1) | (S > -1 - _LEAVES).any(1)
+        stays[block.system.pairs.rows] = True
+        n_left = len(stays) - int(stays.sum())
+        if n_left:
+            block.rows, block.A = block.rows[stays], torch.where(within, block.A, 0)[stays]
+        return n_left
 
     def _look(self, block: DeviceLeaves) -> None:
         """Give a block the documents that are its ``rows``."""

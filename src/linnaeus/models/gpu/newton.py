@@ -14,12 +14,13 @@ Hessian's own product needs none, since X (K X'p) is carried along. Nothing of s
 Columns are problems of their own, in lock-step: sums, lengths and gaps are numbers for every column, and columns that
 are done rest. What conjugate gradients do to arrays takes one pass over memory each:
 
-    dots      <a, b> of every column, in float64
-    follow    b += t p,  xb += t xp,  r -= t (p + d xp)
-    turn      p = r + t p,  xp = xr + t xp,  and <xp, p + d xp> of every column for the next step
+    residual  losses, <a, s>, rho = -(a + r) and d, from scores (`columns`)
+    curve     <r, xr> and <xr, r + d xr> of every column, in float64
+    advance   p = r + beta p,  xp = xr + beta xp,  then  b += t p,  xb += t xp,  r -= t (p + d xp)
+    accept    a += t b,  s += t xb
 
-t is a number for every column, or one for all. On CUDA these are Triton kernels (`triton_kernels`), which read and
-write each array once.
+beta and t are numbers for every column. On CUDA these are Triton kernels (`triton_kernels`), which read and write each
+array once.
 """
 
 from __future__ import annotations
@@ -39,11 +40,13 @@ __all__ = [
     "ScaledVectors",
     "System",
     "Vectors",
-    "bend",
+    "accept",
+    "advance",
+    "along",
     "converge",
+    "curve",
     "dots",
-    "follow",
-    "turn",
+    "set_out",
 ]
 
 
@@ -60,62 +63,92 @@ def dots(a: Tensor, b: Tensor) -> Tensor:
     return (a * b).sum(0, dtype=torch.float64)
 
 
-def bend(p: Tensor, xp: Tensor, d: Tensor) -> Tensor:
-    """<xp, p + d xp> of every column."""
-    if _fused(p):
+def curve(r: Tensor, xr: Tensor, d: Tensor) -> tuple[Tensor, Tensor]:
+    """<r, xr> and <xr, r + d xr> of every column."""
+    if _fused(r):
         from linnaeus.models.gpu import triton_kernels
 
-        return triton_kernels.bend(p, xp, d)
-    return (xp * torch.addcmul(p, d, xp)).sum(0, dtype=torch.float64)
+        return triton_kernels.curve(r, xr, d)
+    return dots(r, xr), dots(xr, torch.addcmul(r, d, xr))
 
 
-def follow(t: Tensor, p: Tensor, xp: Tensor, d: Tensor, b: Tensor, xb: Tensor, r: Tensor) -> None:
-    """A step of length t along p."""
-    if _fused(p):
+def set_out(t: Tensor, r: Tensor, xr: Tensor, d: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The first step, of length t along r: (a copy of r, t r, t xr); r -= t (r + d xr)."""
+    if _fused(r):
         from linnaeus.models.gpu import triton_kernels
 
-        triton_kernels.follow(t, p, xp, d, b, xb, r)
+        return triton_kernels.set_out(t, r, xr, d)
+    t, p = t.to(r.dtype), r.clone()
+    r.addcmul_(t, torch.addcmul(p, d, xr), value=-1)
+    return p, t * p, t * xr
+
+
+def advance(
+    beta: Tensor, t: Tensor, r: Tensor, xr: Tensor, d: Tensor, p: Tensor, xp: Tensor, b: Tensor, xb: Tensor
+) -> None:
+    """The next direction, in p and xp, and a step of length t along it, in b, xb and r."""
+    if _fused(r):
+        from linnaeus.models.gpu import triton_kernels
+
+        triton_kernels.advance(beta, t, r, xr, d, p, xp, b, xb)
         return
-    t = t.to(p.dtype)
+    beta, t = beta.to(r.dtype), t.to(r.dtype)
+    p.mul_(beta).add_(r)
+    xp.mul_(beta).add_(xr)
     b.addcmul_(t, p)
     xb.addcmul_(t, xp)
     r.addcmul_(t, torch.addcmul(p, d, xp), value=-1)
 
 
-def turn(t: Tensor, r: Tensor, xr: Tensor, d: Tensor, p: Tensor, xp: Tensor) -> Tensor:
-    """The next direction, in p and xp; returns its `bend`."""
-    if _fused(p):
+def along(b: Tensor, xb: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
+    """<b, s> and <b, xb> of every column."""
+    if _fused(b):
         from linnaeus.models.gpu import triton_kernels
 
-        return triton_kernels.turn(t, r, xr, d, p, xp)
-    t = t.to(p.dtype)
-    p.mul_(t).add_(r)
-    xp.mul_(t).add_(xr)
-    return bend(p, xp, d)
+        return triton_kernels.along(b, xb, s)
+    return dots(b, s), dots(b, xb)
+
+
+def accept(t: Tensor, b: Tensor, xb: Tensor, a: Tensor, s: Tensor) -> None:
+    """a += t b and s += t xb."""
+    if _fused(b):
+        from linnaeus.models.gpu import triton_kernels
+
+        triton_kernels.accept(t, b, xb, a, s)
+        return
+    t = t.to(a.dtype)
+    a.addcmul_(t, b)
+    s.addcmul_(t, xb)
 
 
 _ARMIJO, _HALVINGS = 1e-4, 30
 _TINY = 1e-300
+_LEAST = 1e-4  # curvature of a direction over that of the residual: what is less is rounding
 
 
 class System(Protocol):
     """What Newton's method needs to know of a problem."""
 
+    @property
+    def rounded(self) -> bool:
+        """Whether products are of rounded operands."""
+
     def apply(self, rho: Tensor) -> Tensor:
         """X K X' rho."""
 
-    def losses(self, S: Tensor) -> Tensor:
-        """Losses of every column, in float64."""
+    def losses(self, S: Tensor, XB: Tensor, t: Tensor) -> Tensor:
+        """Losses of every column at scores S + t XB, in float64."""
 
-    def derivatives(self, S: Tensor) -> tuple[Tensor, Tensor]:
-        """(first, second) derivatives by the scores."""
+    def residual(self, S: Tensor, A: Tensor, own: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """(losses of every column, <A, own>, -(A + R), D) at scores S; ``own`` are those of A."""
 
 
 class Pieces(NamedTuple):
-    """The pieces of a Newton step that repeat or depend on a flag, as methods of `Newton` or recorded."""
+    """The pieces of a Newton step that come after `Newton.begin`, as its methods or recorded."""
 
-    follow: Piece
-    turn: Piece
+    set_out: Piece
+    look: Piece
+    advance: Piece
     arrive: Piece
     shorten: Piece
     accept: Piece
@@ -124,8 +157,9 @@ class Pieces(NamedTuple):
 class Newton:
     """The iteration: dual variables A and scores S = X W, both changed in place, and where it stands.
 
-    A step is made of pieces between which the host decides (`recorded`): `begin` and `aim`, then `follow` and `turn`
-    until the direction is good enough, `arrive`, `shorten` until the objective falls, and `accept`.
+    A step is made of pieces between which the host decides (`recorded`): `begin`, `set_out`, `look` and `advance`
+    until the direction is good enough, `arrive`, `shorten` until the objective falls, and `accept`. Columns that are
+    solved rest.
     """
 
     def __init__(
@@ -137,7 +171,7 @@ class Newton:
         self.n_steps, self.n_products = n_steps, 0  # pairs of products with X' and X
         self.tol, self.forcing = tol, forcing
         self.solved, self.close, self.risen, self.moves = (Flag(A.device) for _ in range(4))
-        self.pieces = Pieces(self.follow, self.turn, self.arrive, self.shorten, self.accept)
+        self.pieces = Pieces(self.set_out, self.look, self.advance, self.arrive, self.shorten, self.accept)
 
     def run(
         self, tol: float, max_steps: int, *, forcing: float = 0.1, max_products: int = 40, measure: bool = True
@@ -149,20 +183,26 @@ class Newton:
         """
         self.tol, self.forcing = tol, forcing
         while True:
-            self.begin()
+            self.begin(self.S if self.centre is None else self.S + self.centre)
             objective, gap = self.objective, self.gap
             if self.n_steps >= max_steps or self.solved.sent():
                 break
-            self.aim()
             if not self.finish_step(max_products) or (not measure and self.n_steps >= max_steps):
                 break
         self.forget()
         return objective, gap
 
     def finish_step(self, max_products: int) -> bool:
-        """What comes after `aim`; False if no column moved."""
+        """What comes after `begin`; False if no column moved."""
         pieces = self.pieces
-        self.n_products += 1 + converge(pieces.follow, pieces.turn, self.close, max_products, overlaps=True)
+        self.n_products += 1
+        pieces.set_out()
+        for _ in range(max_products):
+            pieces.look()
+            self.n_products += 1
+            if self.close.sent():
+                break
+            pieces.advance()
         pieces.arrive()
         while self.risen.sent():  # ends: lengths become 0, where nothing rises
             pieces.shorten()
@@ -172,69 +212,85 @@ class Newton:
         self.forget()
         return moved
 
-    def begin(self) -> None:
-        """Objective, gap, residual and curvatures where it stands."""
-        scores = self._scores(self.S)
-        self.energy = dots(self.A, self.S)
-        self.objective = 0.5 * self.energy + self.system.losses(scores)
-        R, self.D = self.system.derivatives(scores)
-        del scores
-        self.rho = R.add_(self.A).neg_()
-        self.image = self.system.apply(self.rho)
-        self.gamma = dots(self.rho, self.image)
+    def begin(self, scores: Tensor) -> None:
+        """Objective, gap, residual and curvatures where it stands, and the length of a first step."""
+        self.scores = scores
+        losses, self.energy, self.rho, self.D = self.system.residual(scores, self.A, self.S)
+        self.objective = 0.5 * self.energy + losses
+        self.image_of_way = self.system.apply(self.rho)
+        self.gamma, curvature = curve(self.rho, self.image_of_way, self.D)
         self.gap = 0.5 * self.gamma
-        self.solved.put((self.gap <= self.tol * self.objective).all())
+        solved = self.gap <= self.tol * self.objective
+        self.solved.put(solved.all())
+        self.target = (self.forcing**2 * self.gamma).masked_fill(solved, torch.inf)
+        self.length = self._length(self.gamma, curvature)
+        self.share, self.fall = torch.zeros_like(self.gamma), torch.zeros_like(self.gamma)
 
-    def aim(self) -> None:
-        """Begin conjugate gradients; columns that are solved rest."""
-        target = (self.forcing**2 * self.gamma).masked_fill(self.gap <= self.tol * self.objective, torch.inf)
-        self.vectors = _DualVectors(self.system.apply, self.rho, self.image, self.D)
-        self.directions = ConjugateGradients(self.vectors, self.gamma, target, self.close)
+    def set_out(self) -> None:
+        """The first step of conjugate gradients."""
+        self.way, self.B, self.XB = set_out(self.length, self.rho, self.image_of_way, self.D)
+        self.fall += self.length * self.gamma
 
-    def follow(self) -> None:
-        """A step of conjugate gradients."""
-        self.directions.follow()
+    def look(self) -> None:
+        """After a step: the residual's image, and the share and length of the next direction.
 
-    def turn(self) -> None:
-        """Their next direction."""
-        self.directions.turn()
+        The curvature <p, H p> of the next direction p = r + beta p' follows from that of r, <r, H r> - beta gamma / t',
+        so that one pass tells both: the recurrence of Chronopoulos and Gear, which rounded products would not keep.
+        """
+        self.image = self.system.apply(self.rho)
+        gamma, curvature = curve(self.rho, self.image, self.D)
+        torch.div(gamma, self.gamma.clamp(min=_TINY), out=self.share)
+        if self.system.rounded:
+            share = self.share.to(self.rho.dtype)
+            image = torch.addcmul(self.image, share, self.image_of_way)
+            bent = dots(image, torch.addcmul(torch.addcmul(self.rho, share, self.way), self.D, image))
+        else:
+            less = self.share * gamma / self.length.clamp(min=_TINY)
+            bent = torch.maximum(curvature - less, _LEAST * curvature)
+        self.length.copy_(self._length(gamma, bent))
+        self.gamma.copy_(gamma)
+        self.close.put((gamma <= self.target).all())
+
+    def advance(self) -> None:
+        """Another step of conjugate gradients."""
+        way = self.way, self.image_of_way, self.B, self.XB
+        advance(self.share, self.length, self.rho, self.image, self.D, *way)
+        self.fall += self.length * self.gamma
+
+    def _length(self, gamma: Tensor, curvature: Tensor) -> Tensor:
+        """Of a step; 0 where the target is reached."""
+        return (gamma / curvature.clamp(min=_TINY)).masked_fill(~(gamma > self.target), 0)
 
     def arrive(self) -> None:
         """Try the whole direction."""
-        B, XB = self.vectors.B, self.vectors.XB
-        self.slope, self.bent = dots(B, self.S), dots(B, XB)
-        self.length = torch.ones_like(self.objective)
+        self.slope, self.bent = along(self.B, self.XB, self.S)
+        self.t = torch.ones_like(self.objective)
         self.rises = self._rises()
 
     def shorten(self) -> None:
         """Halve the lengths of columns whose objective rose, at last to 0, and try again."""
-        halved = (0.5 * self.length).masked_fill(self.length < 0.5**_HALVINGS, 0)
-        self.length.copy_(torch.where(self.rises, halved, self.length))
+        halved = (0.5 * self.t).masked_fill(self.t < 0.5**_HALVINGS, 0)
+        self.t.copy_(torch.where(self.rises, halved, self.t))
         self.rises.copy_(self._rises())
-
-    def accept(self) -> None:
-        """Go along the direction."""
-        t = self.length.to(self.A.dtype)
-        self.A.addcmul_(t, self.vectors.B)
-        self.S.addcmul_(t, self.vectors.XB)
-
-    def forget(self) -> None:
-        """Let go of the arrays of a step."""
-        for name in ("rho", "image", "D", "vectors", "directions"):
-            self.__dict__.pop(name, None)
 
     def _rises(self) -> Tensor:
         """Whether objectives rise by the lengths; sums of float32 scores waver by about 1e-7 of them."""
-        t = self.length.to(self.A.dtype)
-        losses = self.system.losses(self._scores(torch.addcmul(self.S, t, self.vectors.XB)))
-        new = 0.5 * (self.energy + 2 * self.length * self.slope + self.length**2 * self.bent) + losses
-        rises = new > self.objective - _ARMIJO * self.length * self.directions.fall + 1e-7 * self.objective.abs()
+        t = self.t
+        new = 0.5 * (self.energy + 2 * t * self.slope + t**2 * self.bent)
+        new += self.system.losses(self.scores, self.XB, t)
+        rises = new > self.objective - _ARMIJO * t * self.fall + 1e-7 * self.objective.abs()
         self.risen.put(rises.any())
-        self.moves.put((self.length > 0).any())
+        self.moves.put((t > 0).any())
         return rises
 
-    def _scores(self, S: Tensor) -> Tensor:
-        return S if self.centre is None else S + self.centre
+    def accept(self) -> None:
+        """Go along the direction."""
+        accept(self.t, self.B, self.XB, self.A, self.S)
+
+    def forget(self) -> None:
+        """Let go of the arrays of a step."""
+        for name in ("scores", "rho", "image_of_way", "D", "way", "B", "XB", "image"):
+            self.__dict__.pop(name, None)
 
 
 class Vectors(Protocol):
@@ -277,37 +333,13 @@ class ConjugateGradients:
         self.curvature.copy_(self.vectors.turn(self.share))
 
 
-def converge(follow: Piece, turn: Piece, close: Flag, max_products: int, *, overlaps: bool) -> int:
-    """Run conjugate gradients; the number of products. ``overlaps``: turning is cheap, and need not wait for the flag."""
-    for n_products in range(1, max_products + 1):
+def converge(follow: Piece, turn: Piece, close: Flag, max_products: int) -> None:
+    """Run the pieces of conjugate gradients."""
+    for _ in range(max_products):
         follow()
-        close.sent()
-        if not overlaps and close:
+        if close.sent():
             break
         turn()
-        if overlaps and close:  # asked for only now: the device turns while the answer travels
-            break
-    return n_products
-
-
-class _DualVectors:
-    """Directions p and X K X'p in dual variables, with fused operations; changes ``rho`` and ``image``."""
-
-    def __init__(self, apply: Callable[[Tensor], Tensor], rho: Tensor, image: Tensor, D: Tensor) -> None:
-        self.apply, self.rho, self.D = apply, rho, D
-        self.way, self.image_of_way = rho.clone(), image
-        self.B, self.XB = torch.zeros_like(rho), torch.zeros_like(rho)
-
-    def bend(self) -> Tensor:
-        return bend(self.way, self.image_of_way, self.D)
-
-    def follow(self, length: Tensor) -> Tensor:
-        follow(length, self.way, self.image_of_way, self.D, self.B, self.XB, self.rho)
-        self.image = self.apply(self.rho)
-        return dots(self.rho, self.image)
-
-    def turn(self, share: Tensor) -> Tensor:
-        return turn(share, self.rho, self.image, self.D, self.way, self.image_of_way)
 
 
 class ScaledVectors:

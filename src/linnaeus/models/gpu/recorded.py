@@ -13,6 +13,8 @@ until the last one of it is recorded; those that another sequence reads must be 
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from collections.abc import Callable, Sequence
 
 import torch
@@ -90,11 +92,18 @@ class Recorder:
                 piece()
                 graph.capture_end()
             except RuntimeError:  # an operation that cannot be recorded; what was begun must end all the same
-                try:
+                with contextlib.suppress(RuntimeError):
                     graph.capture_end()
-                except RuntimeError:
-                    pass
+                self._end_of_failure()
                 return None
         here.wait_stream(self._stream)
         self.n_recorded += 1
         return graph.replay
+
+    def _end_of_failure(self) -> None:
+        """Record nothing: the random numbers of PyTorch still wait for the end of the recording that failed."""
+        nothing = torch.cuda.CUDAGraph()
+        with contextlib.suppress(RuntimeError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            nothing.capture_begin(capture_error_mode="thread_local")
+            nothing.capture_end()

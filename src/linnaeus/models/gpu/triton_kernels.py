@@ -10,8 +10,8 @@ Word frequencies make some rows of X' a thousand times as long as others. Rows l
 pieces, whose sums go to rows behind the result and are summed in a second launch: no atomics, so that the result does
 not depend on the order in which programs run.
 
-**Leaves and inner vertices.** A leaf has few parents: what leaves and vertices give each other are short sums of columns
-(`combined`), and a block's part of an array over all vertices and features is its `corner`.
+**Leaves and inner vertices.** A leaf has few parents: what leaves and vertices give each other are short sums of
+columns (`combined`), and a block's part of an array over all vertices and features is its `corner`.
 
 **Vectors.** The operations of `newton` on arrays of the shape of the scores, and the losses of `columns`. A program
 takes some rows of a tile of columns; its sums are added up afterwards.
@@ -33,17 +33,21 @@ from linnaeus.models.gpu.documents import SparseRows, Tensor
 __all__ = [
     "PIECE",
     "ColumnLists",
+    "Substitution",
+    "accept",
     "add_to_corner",
-    "bend",
+    "advance",
+    "along",
     "combined",
     "corner",
+    "curve",
     "dots",
-    "follow",
     "gathered_product",
     "losses",
+    "residual",
+    "set_out",
     "slopes",
     "top_by_tiles",
-    "turn",
 ]
 
 PIECE = 256  # non-zeros that one program sums at most
@@ -54,6 +58,7 @@ _AT_A_TIME = 8  # non-zeros whose rows are under way at a time
 _WIDE_TILE, _CACHE = 256, 48 * 2**20  # columns of a program where so many of W fit into this part of the cache
 _COMBINED_ROWS, _COMBINED_TILE = 16, 64
 _SIDE = 32
+_SUBSTITUTED = 1024  # columns of a program that substitutes
 
 
 @triton.jit
@@ -165,7 +170,7 @@ def _combine(ends, source, weight, a, more, out, n_rows, n_columns, a_stride, MO
     first = tl.load(ends + columns, mask=inside, other=0)
     last = tl.load(ends + columns + 1, mask=inside, other=0)
     total = tl.zeros((ROWS, TILE), tl.float32)
-    for k in range(0, tl.max(last - first, axis=0)):
+    for k in range(tl.max(last - first, axis=0)):
         here = first + k
         present = here < last
         column = tl.load(source + here, mask=present, other=0)
@@ -239,6 +244,49 @@ def add_to_corner(M: Tensor, rows: Tensor, columns: Tensor, turned: Tensor) -> N
     _on_corner(M, rows, columns, turned, add=True)
 
 
+@triton.jit
+def _substitute(ends, target, source, entry, L, q, n_columns, EVERY: tl.constexpr, TILE: tl.constexpr):
+    columns = tl.program_id(1) * TILE + tl.arange(0, TILE)
+    inside = columns < n_columns
+    first = tl.load(ends + tl.program_id(0))
+    last = tl.load(ends + tl.program_id(0) + 1)
+    to = q + tl.load(target + tl.program_id(0)) * n_columns + columns
+    total = tl.load(to, mask=inside, other=0.0)
+    for k in range(first, last):
+        x = tl.load(q + tl.load(source + k) * n_columns + columns, mask=inside, other=0.0)
+        at = tl.load(entry + k)
+        if EVERY:
+            total -= tl.load(L + at * n_columns + columns, mask=inside, other=0.0).to(total.dtype) * x
+        else:
+            total -= tl.load(L + at).to(total.dtype) * x
+    tl.store(to, total, mask=inside)
+
+
+@dataclass(frozen=True)
+class Substitution:
+    """q[to] -= L[entry] q[source] for some entries, those of the same row summed by one program; rows are int64."""
+
+    ends: Tensor
+    target: Tensor
+    source: Tensor
+    entry: Tensor
+
+    @classmethod
+    def of(cls, to: Tensor, source: Tensor, entry: Tensor) -> Substitution:
+        order = torch.argsort(to, stable=True)
+        target, count = torch.unique_consecutive(to[order], return_counts=True)
+        ends = torch.cat([count.new_zeros(1), torch.cumsum(count, 0)])
+        return cls(ends, target, source[order], entry[order])
+
+    def __call__(self, L: Tensor, q: Tensor) -> None:
+        """L has a number for every entry, or one for every entry and column of q (contiguous, changed in place)."""
+        if len(self.target):
+            grid = (len(self.target), triton.cdiv(q.shape[1], _SUBSTITUTED))
+            _substitute[grid](
+                self.ends, self.target, self.source, self.entry, L, q, q.shape[1], EVERY=L.ndim > 1, TILE=_SUBSTITUTED
+            )  # fmt: skip
+
+
 @triton.jit(do_not_specialize=["n_rows"])
 def _dots(a, b, sums, n_rows, n_columns, TILE: tl.constexpr, ROWS: tl.constexpr, PER: tl.constexpr):
     columns = tl.program_id(0) * TILE + tl.arange(0, TILE)
@@ -253,67 +301,104 @@ def _dots(a, b, sums, n_rows, n_columns, TILE: tl.constexpr, ROWS: tl.constexpr,
 
 
 @triton.jit(do_not_specialize=["n_rows"])
-def _bend(p, xp, d, sums, n_rows, n_columns, TILE: tl.constexpr, ROWS: tl.constexpr, PER: tl.constexpr):
+def _curve(r, xr, d, sums, n_rows, n_columns, TILE: tl.constexpr, ROWS: tl.constexpr, PER: tl.constexpr):
     columns = tl.program_id(0) * TILE + tl.arange(0, TILE)
     inside = columns < n_columns
-    total = tl.zeros((TILE,), tl.float32)
+    one = tl.zeros((TILE,), tl.float32)
+    other = tl.zeros((TILE,), tl.float32)
     for k in range(0, PER, ROWS):
         rows = tl.program_id(1) * PER + k + tl.arange(0, ROWS)
         mask = (rows < n_rows)[:, None] & inside[None, :]
         at = rows.to(tl.int64)[:, None] * n_columns + columns[None, :]
-        x = tl.load(xp + at, mask=mask, other=0.0)
-        total += tl.sum(x * (tl.load(p + at, mask=mask, other=0.0) + tl.load(d + at, mask=mask, other=0.0) * x), axis=0)
-    tl.store(sums + tl.program_id(1).to(tl.int64) * n_columns + columns, total, mask=inside)
+        residual = tl.load(r + at, mask=mask, other=0.0)
+        image = tl.load(xr + at, mask=mask, other=0.0)
+        one += tl.sum(residual * image, axis=0)
+        other += tl.sum(image * (residual + tl.load(d + at, mask=mask, other=0.0) * image), axis=0)
+    to = sums + tl.program_id(1).to(tl.int64) * 2 * n_columns + columns
+    tl.store(to, one, mask=inside)
+    tl.store(to + n_columns, other, mask=inside)
 
 
 @triton.jit(do_not_specialize=["n_rows"])
-def _follow(t, t_stride, p, xp, d, b, xb, r, n_rows, n_columns, TILE: tl.constexpr, ROWS: tl.constexpr,
+def _advance(beta, t, r, xr, d, p, xp, b, xb, n_rows, n_columns, FIRST: tl.constexpr, TILE: tl.constexpr,
+             ROWS: tl.constexpr, PER: tl.constexpr):  # fmt: skip
+    columns = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    inside = columns < n_columns
+    step = tl.load(t + columns, mask=inside, other=0.0).to(tl.float32)[None, :]
+    share = tl.load(beta + columns, mask=inside, other=0.0).to(tl.float32)[None, :]
+    for k in range(0, PER, ROWS):
+        rows = tl.program_id(1) * PER + k + tl.arange(0, ROWS)
+        mask = (rows < n_rows)[:, None] & inside[None, :]
+        at = rows.to(tl.int64)[:, None] * n_columns + columns[None, :]
+        residual = tl.load(r + at, mask=mask, other=0.0)
+        way = residual
+        image = tl.load(xr + at, mask=mask, other=0.0)
+        if not FIRST:
+            way += share * tl.load(p + at, mask=mask, other=0.0)
+            image += share * tl.load(xp + at, mask=mask, other=0.0)
+            tl.store(xp + at, image, mask=mask)
+        tl.store(p + at, way, mask=mask)
+        if FIRST:
+            tl.store(b + at, step * way, mask=mask)
+            tl.store(xb + at, step * image, mask=mask)
+        else:
+            tl.store(b + at, tl.load(b + at, mask=mask, other=0.0) + step * way, mask=mask)
+            tl.store(xb + at, tl.load(xb + at, mask=mask, other=0.0) + step * image, mask=mask)
+        h = way + tl.load(d + at, mask=mask, other=0.0) * image
+        tl.store(r + at, residual - step * h, mask=mask)
+
+
+@triton.jit(do_not_specialize=["n_rows"])
+def _along(b, xb, s, sums, n_rows, n_columns, TILE: tl.constexpr, ROWS: tl.constexpr, PER: tl.constexpr):
+    columns = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    inside = columns < n_columns
+    one = tl.zeros((TILE,), tl.float32)
+    other = tl.zeros((TILE,), tl.float32)
+    for k in range(0, PER, ROWS):
+        rows = tl.program_id(1) * PER + k + tl.arange(0, ROWS)
+        mask = (rows < n_rows)[:, None] & inside[None, :]
+        at = rows.to(tl.int64)[:, None] * n_columns + columns[None, :]
+        image = tl.load(xb + at, mask=mask, other=0.0)
+        way = tl.load(b + at, mask=mask, other=0.0)
+        one += tl.sum(way * tl.load(s + at, mask=mask, other=0.0), axis=0)
+        other += tl.sum(way * image, axis=0)
+    to = sums + tl.program_id(1).to(tl.int64) * 2 * n_columns + columns
+    tl.store(to, one, mask=inside)
+    tl.store(to + n_columns, other, mask=inside)
+
+
+@triton.jit(do_not_specialize=["n_rows"])
+def _accept(t, b, xb, a, s, n_rows, n_columns, TILE: tl.constexpr, ROWS: tl.constexpr, PER: tl.constexpr):
+    columns = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    inside = columns < n_columns
+    step = tl.load(t + columns, mask=inside, other=0.0).to(tl.float32)[None, :]
+    for k in range(0, PER, ROWS):
+        rows = tl.program_id(1) * PER + k + tl.arange(0, ROWS)
+        mask = (rows < n_rows)[:, None] & inside[None, :]
+        at = rows.to(tl.int64)[:, None] * n_columns + columns[None, :]
+        image = tl.load(xb + at, mask=mask, other=0.0)
+        way = tl.load(b + at, mask=mask, other=0.0)
+        tl.store(a + at, tl.load(a + at, mask=mask, other=0.0) + step * way, mask=mask)
+        tl.store(s + at, tl.load(s + at, mask=mask, other=0.0) + step * image, mask=mask)
+
+
+@triton.jit(do_not_specialize=["n_rows"])
+def _losses(S, xb, t, A, own, cost, R, D, sums, n_rows, n_columns, LOGISTIC: tl.constexpr, SLOPES: tl.constexpr,
+            VALUES: tl.constexpr, MOVED: tl.constexpr, DUALS: tl.constexpr, TILE: tl.constexpr, ROWS: tl.constexpr,
             PER: tl.constexpr):  # fmt: skip
     columns = tl.program_id(0) * TILE + tl.arange(0, TILE)
     inside = columns < n_columns
-    step = tl.load(t + columns * t_stride, mask=inside, other=0.0).to(tl.float32)[None, :]
-    for k in range(0, PER, ROWS):
-        rows = tl.program_id(1) * PER + k + tl.arange(0, ROWS)
-        mask = (rows < n_rows)[:, None] & inside[None, :]
-        at = rows.to(tl.int64)[:, None] * n_columns + columns[None, :]
-        way = tl.load(p + at, mask=mask, other=0.0)
-        image = tl.load(xp + at, mask=mask, other=0.0)
-        h = way + tl.load(d + at, mask=mask, other=0.0) * image
-        tl.store(b + at, tl.load(b + at, mask=mask, other=0.0) + step * way, mask=mask)
-        tl.store(xb + at, tl.load(xb + at, mask=mask, other=0.0) + step * image, mask=mask)
-        tl.store(r + at, tl.load(r + at, mask=mask, other=0.0) - step * h, mask=mask)
-
-
-@triton.jit(do_not_specialize=["n_rows"])
-def _turn(t, t_stride, r, xr, d, p, xp, sums, n_rows, n_columns, TILE: tl.constexpr, ROWS: tl.constexpr,
-          PER: tl.constexpr):  # fmt: skip
-    columns = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    inside = columns < n_columns
-    share = tl.load(t + columns * t_stride, mask=inside, other=0.0).to(tl.float32)[None, :]
     total = tl.zeros((TILE,), tl.float32)
-    for k in range(0, PER, ROWS):
-        rows = tl.program_id(1) * PER + k + tl.arange(0, ROWS)
-        mask = (rows < n_rows)[:, None] & inside[None, :]
-        at = rows.to(tl.int64)[:, None] * n_columns + columns[None, :]
-        way = tl.load(r + at, mask=mask, other=0.0) + share * tl.load(p + at, mask=mask, other=0.0)
-        image = tl.load(xr + at, mask=mask, other=0.0) + share * tl.load(xp + at, mask=mask, other=0.0)
-        tl.store(p + at, way, mask=mask)
-        tl.store(xp + at, image, mask=mask)
-        total += tl.sum(image * (way + tl.load(d + at, mask=mask, other=0.0) * image), axis=0)
-    tl.store(sums + tl.program_id(1).to(tl.int64) * n_columns + columns, total, mask=inside)
-
-
-@triton.jit(do_not_specialize=["n_rows"])
-def _losses(S, cost, R, D, sums, n_rows, n_columns, LOGISTIC: tl.constexpr, SLOPES: tl.constexpr, TILE: tl.constexpr,
-            ROWS: tl.constexpr, PER: tl.constexpr):  # fmt: skip
-    columns = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    inside = columns < n_columns
-    total = tl.zeros((TILE,), tl.float32)
+    energy = tl.zeros((TILE,), tl.float32)
+    if MOVED:
+        step = tl.load(t + columns, mask=inside, other=0.0).to(tl.float32)[None, :]
     for k in range(0, PER, ROWS):
         rows = tl.program_id(1) * PER + k + tl.arange(0, ROWS)
         mask = (rows < n_rows)[:, None] & inside[None, :]
         at = rows.to(tl.int64)[:, None] * n_columns + columns[None, :]
         s = tl.load(S + at, mask=mask, other=0.0)
+        if MOVED:
+            s += step * tl.load(xb + at, mask=mask, other=0.0)
         c = tl.load(cost + rows, mask=rows < n_rows, other=0.0)[:, None]
         if LOGISTIC:
             p = tl.sigmoid(s)
@@ -325,13 +410,20 @@ def _losses(S, cost, R, D, sums, n_rows, n_columns, LOGISTIC: tl.constexpr, SLOP
             first = 2 * z
             second = tl.where(z > 0, 2.0, 0.0)
             loss = z * z
+        slope = c * first
+        if DUALS:
+            a = tl.load(A + at, mask=mask, other=0.0)
+            energy += tl.sum(a * tl.load(own + at, mask=mask, other=0.0), axis=0)
+            slope = -(a + slope)
         if SLOPES:
-            tl.store(R + at, c * first, mask=mask)
+            tl.store(R + at, slope, mask=mask)
             tl.store(D + at, c * second, mask=mask)
-        else:
+        if VALUES:
             total += tl.sum(tl.where(mask, c * loss, 0.0), axis=0)
-    if not SLOPES:
-        tl.store(sums + tl.program_id(1).to(tl.int64) * n_columns + columns, total, mask=inside)
+    if VALUES:
+        to = sums + tl.program_id(1).to(tl.int64) * 2 * n_columns + columns
+        tl.store(to, total, mask=inside)
+        tl.store(to + n_columns, energy, mask=inside)
 
 
 def _grid(a: Tensor) -> tuple[int, int]:
@@ -342,13 +434,14 @@ def _sizes(a: Tensor) -> dict[str, int]:
     return {"n_rows": a.shape[0], "n_columns": a.shape[1], "TILE": _TILE, "ROWS": _ROWS, "PER": _PER_PROGRAM}
 
 
-def _sums(a: Tensor) -> Tensor:
-    return torch.empty((_grid(a)[1], a.shape[1]), device=a.device)
+def _sums(a: Tensor, n_each: int = 1) -> Tensor:
+    return torch.empty((_grid(a)[1], n_each * a.shape[1]), device=a.device)
 
 
-def _spread(t: Tensor) -> tuple[Tensor, int]:
-    """A number per column as (array, stride); one for all has stride 0."""
-    return t, 0 if t.ndim == 0 else 1
+def _both(sums: Tensor) -> tuple[Tensor, Tensor]:
+    """Two numbers of every column, of two sums each."""
+    one, other = sums.sum(0, dtype=torch.float64).view(2, -1)
+    return one, other
 
 
 def dots(a: Tensor, b: Tensor) -> Tensor:
@@ -357,34 +450,62 @@ def dots(a: Tensor, b: Tensor) -> Tensor:
     return sums.sum(0, dtype=torch.float64)
 
 
-def bend(p: Tensor, xp: Tensor, d: Tensor) -> Tensor:
-    sums = _sums(p)
-    _bend[_grid(p)](p, xp, d, sums, **_sizes(p))
-    return sums.sum(0, dtype=torch.float64)
+def curve(r: Tensor, xr: Tensor, d: Tensor) -> tuple[Tensor, Tensor]:
+    sums = _sums(r, 2)
+    _curve[_grid(r)](r, xr, d, sums, **_sizes(r))
+    return _both(sums)
 
 
-def follow(t: Tensor, p: Tensor, xp: Tensor, d: Tensor, b: Tensor, xb: Tensor, r: Tensor) -> None:
-    _follow[_grid(p)](*_spread(t), p, xp, d, b, xb, r, **_sizes(p))
+def set_out(t: Tensor, r: Tensor, xr: Tensor, d: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    p, b, xb = torch.empty_like(r), torch.empty_like(r), torch.empty_like(r)
+    _advance[_grid(r)](t, t, r, xr, d, p, xr, b, xb, **_sizes(r), FIRST=True)
+    return p, b, xb
 
 
-def turn(t: Tensor, r: Tensor, xr: Tensor, d: Tensor, p: Tensor, xp: Tensor) -> Tensor:
-    sums = _sums(p)
-    _turn[_grid(p)](*_spread(t), r, xr, d, p, xp, sums, **_sizes(p))
-    return sums.sum(0, dtype=torch.float64)
+def advance(
+    beta: Tensor, t: Tensor, r: Tensor, xr: Tensor, d: Tensor, p: Tensor, xp: Tensor, b: Tensor, xb: Tensor
+) -> None:
+    _advance[_grid(r)](beta, t, r, xr, d, p, xp, b, xb, **_sizes(r), FIRST=False)
 
 
-def losses(S: Tensor, cost: Tensor, logistic: bool) -> Tensor:
-    """The loss of every column, all pairs negative; ``cost`` of every row."""
-    sums = _sums(S)
-    _losses[_grid(S)](S, cost, S, S, sums, **_sizes(S), LOGISTIC=logistic, SLOPES=False)
-    return sums.sum(0, dtype=torch.float64)
+def along(b: Tensor, xb: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
+    sums = _sums(b, 2)
+    _along[_grid(b)](b, xb, s, sums, **_sizes(b))
+    return _both(sums)
+
+
+def accept(t: Tensor, b: Tensor, xb: Tensor, a: Tensor, s: Tensor) -> None:
+    _accept[_grid(b)](t, b, xb, a, s, **_sizes(b))
+
+
+def losses(S: Tensor, cost: Tensor, logistic: bool, xb: Tensor | None = None, t: Tensor | None = None) -> Tensor:
+    """The loss of every column at S + t xb, all pairs negative; ``cost`` of every row."""
+    sums, moved = _sums(S, 2), (S, S) if xb is None or t is None else (xb, t)
+    _losses[_grid(S)](
+        S, *moved, S, S, cost, S, S, sums, **_sizes(S),
+        LOGISTIC=logistic, SLOPES=False, VALUES=True, MOVED=t is not None, DUALS=False,
+    )  # fmt: skip
+    return _both(sums)[0]
 
 
 def slopes(S: Tensor, cost: Tensor, logistic: bool) -> tuple[Tensor, Tensor]:
     """First and second derivatives, all pairs negative."""
     R, D = torch.empty_like(S), torch.empty_like(S)
-    _losses[_grid(S)](S, cost, R, D, S, **_sizes(S), LOGISTIC=logistic, SLOPES=True)
+    _losses[_grid(S)](
+        S, S, S, S, S, cost, R, D, S, **_sizes(S),
+        LOGISTIC=logistic, SLOPES=True, VALUES=False, MOVED=False, DUALS=False,
+    )  # fmt: skip
     return R, D
+
+
+def residual(S: Tensor, A: Tensor, own: Tensor, cost: Tensor, logistic: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """(loss of every column, <A, own>, -(A + R), D), all pairs negative."""
+    rho, D, sums = torch.empty_like(S), torch.empty_like(S), _sums(S, 2)
+    _losses[_grid(S)](
+        S, S, S, A, own, cost, rho, D, sums, **_sizes(S),
+        LOGISTIC=logistic, SLOPES=True, VALUES=True, MOVED=False, DUALS=True,
+    )  # fmt: skip
+    return *_both(sums), rho, D
 
 
 @triton.jit

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypedDict
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
 __all__ = ["RRSVM", "SCHEDULES", "RRLogistic", "RecursiveModel"]
 
 SCHEDULES = ("exact", "levels", "colours", "all")  # all but the first are in `models.published`
+_FILL_BYTES, _FILL_THREADS = 2**28, 8
 _TOGETHER = 8  # blocks whose weights are written at a time: longer pieces of each row of W
 
 
@@ -399,7 +401,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
                 intercept[part] = own[-1]
             own = own[:n_features] if rank is None else own[rank]
             if store is None:
-                W[:, part] = own
+                _fill(W, part, own)
             else:
                 store.put(str(number), block_arrays(own))
         if self.codec_.kind == "labels" and store is None:
@@ -664,6 +666,17 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         Saved, pickled and loaded models never hold them.
         """
         self._joint = self._device_joint = None
+
+
+def _fill(W: FloatArray, part: slice, own: FloatArray) -> None:
+    """``W[:, part] = own``, by several threads where W is large: memory that is new comes page by page."""
+    if W.nbytes < _FILL_BYTES:
+        W[:, part] = own
+        return
+    with ThreadPoolExecutor(_FILL_THREADS) as pool:
+        pieces = np.array_split(np.arange(len(W)), _FILL_THREADS)
+        rows = [slice(int(piece[0]), int(piece[-1]) + 1) for piece in pieces]
+        list(pool.map(lambda piece: np.copyto(W[piece, part], own[piece]), rows))
 
 
 def _inner_array(shape: tuple[int, ...], dtype: npt.DTypeLike, on_disk: bool) -> FloatArray:
