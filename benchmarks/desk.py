@@ -127,7 +127,8 @@ def _curve(problem: Any, order: str, options: Any, seed: int) -> tuple[list[floa
             return values, model
         if order == "desk":
             calibrate(model, problem.X[chosen], coded[chosen])
-            left = left[np.argsort(-_costs(model, problem, left), kind="stable")]
+            costs = _costs(model, problem, left)
+            left = left if costs is None else left[np.argsort(-costs, kind="stable")]
         chosen, left = np.concatenate([chosen, left[:step]]), left[step:]
 
 
@@ -138,7 +139,7 @@ def _best(model: Any, problem: Any, k: int) -> Any:
 
 
 def _costs(model: Any, problem: Any, rows: Any) -> Any:
-    """The expected cost of the answers, by which the queue of the desk is ordered."""
+    """The expected cost of the answers, by which the queue of the desk is ordered; None where its order is random."""
     served = ServedModel("model", Path(), model, "", (0, 0, 0))
     X = problem.X[rows]
     answers = [list(labels) for labels in problem.taxonomy.labels(model.answers(X))]

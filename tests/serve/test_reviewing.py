@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
@@ -93,6 +94,28 @@ def test_the_most_uncertain_documents_come_first_and_only_those_of_a_subtree(des
     below = following(desk, "ben", subtree="Animals", limit=50)["documents"]
     assert 0 < len(below) < 24
     assert all({"Cats", "Dogs"} & set(row["answer"]) for row in below)
+
+
+def test_the_order_is_random_while_the_model_knows_little(desk, monkeypatch) -> None:
+    served = next(iter(desk.app.state.service.models))
+    monkeypatch.setitem(vars(served), "held_out_f1", 0.49)
+    add(desk, 24)
+    with desk.app.state.service.review.read() as transaction:
+        rows = transaction.rows("SELECT usefulness, place, scored_by, number FROM documents ORDER BY number")
+    assert all(row["usefulness"] == row["place"] for row in rows)
+    assert all(row["scored_by"] == served.fingerprint for row in rows)
+    assert [row["place"] for row in rows] != sorted(row["place"] for row in rows)
+
+
+def test_held_out_f1_is_that_of_the_calibration_documents(desk) -> None:
+    from linnaeus import metrics
+
+    served = next(iter(desk.app.state.service.models))
+    control, tax = served.model.estimator.risk_control_, served.taxonomy
+    answers = [[str(tax.names[v]) for v in np.flatnonzero(row > 0.5)] for row in control.P.toarray()]
+    expected = metrics.hierarchical_f1(control.gold, tax.indicator(answers), tax)
+    assert served.held_out_f1 == pytest.approx(expected)
+    assert 0.5 < served.held_out_f1 <= 1.0  # so that its expected costs are used
 
 
 def test_usefulness_is_the_expected_number_of_wrong_nodes(folders, desk) -> None:

@@ -105,6 +105,19 @@ class ServedModel:
         return hasattr(self.model, "predict_proba")
 
     @cached_property
+    def held_out_f1(self) -> float | None:
+        """Hierarchical F1 of nodes more probable than 1/2, on the documents of the calibration; None without these."""
+        control = self.model.estimator.risk_control_
+        if control is None:
+            return None
+        from linnaeus.metrics import hierarchical_f1
+
+        answers = control.P.copy()
+        answers.data = (answers.data > 0.5).astype(np.int8)
+        answers.eliminate_zeros()
+        return float(hierarchical_f1(control.gold, answers, self.taxonomy))
+
+    @cached_property
     def card(self) -> dict[str, object]:
         """Properties of the model for people and programs."""
         about = {key.replace(" ", "_"): value for key, value in saved_model(self.folder, self.model).items()}

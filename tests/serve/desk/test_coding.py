@@ -28,8 +28,10 @@ def test_twenty_documents_are_coded_with_one_key_each(desk, open_page) -> None:
     server = desk()
     server.add({f"d{i}": CATS if i % 2 else DOGS for i in range(20)})
     page = open_page(server)
-    for _ in range(20):
+    page.wait_for_selector("#document .first >> text=lists all keys")  # what newcomers need, until the first verdict
+    for i in range(20):
         before = document(page)
+        assert page.locator("#document .first").count() == (i == 0)
         page.keyboard.press("Enter")
         page.wait_for_function("id => document.querySelector('#document h2 code')?.textContent !== id", arg=before)
     page.wait_for_selector("text=Nothing left to code")

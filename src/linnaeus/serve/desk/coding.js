@@ -282,6 +282,7 @@ export function Coding({ model, coder, single, say, subtree, setSubtree, only, c
         <span class="position">${[done.length && `${count(done.length)} done`, remaining != null && `${count(remaining)} left`, each != null && remaining && `about ${duration(each * remaining)}`].filter(Boolean).join(", ")}</span></header>
       ${item.memory && html`<p class="memory">${item.memory.similarity === 1 ? "The same text" : "A similar text"} was coded by ${item.memory.coder} (<code>${item.memory.document}</code>): ${item.memory.labels.map(nameOf).join(", ") || "no label"}</p>`}
       <${Document} item=${item} terms=${terms} />
+      ${!done.length && single && html`<p class="hint first"><kbd>Enter</kbd> stores the labels shown and brings the next document. <kbd>1</kbd> to <kbd>9</kbd> choose a suggestion, <kbd>/</kbd> searches a label, <kbd>?</kbd> lists all keys.</p>`}
     </section>
     <section class="pane middle" aria-label="Labels and taxonomy">
       <div class="chosen-box"><h2 id="chosen-title">Enter stores</h2>

@@ -121,6 +121,7 @@ function Promised({ model, coder, say, onChange, may }) {
     ${found && html`<p><span class="big" data-coded=${found.coded} data-remaining=${found.remaining}>${count(found.coded)}</span> of ${count(found.remaining)} remaining documents would be coded by the model, <span data-left=${found.left}>${count(found.left)}</span> are left for people${found.coverage == null ? "" : ` (${percent(found.coverage)} coded)`}.</p>
       <${Bar} share=${found.coverage || 0} label="Share of the remaining documents that the model would code" />
       <p class="hint">${found.promise}</p>
+      ${!found.coded && found.remaining > 0 && html`<p class="hint none">Nothing can be promised at this risk. A larger risk may allow answers, and so may more control documents.</p>`}
       ${found.coded > 0 && html`<p><button aria-expanded=${list} onClick=${() => setList(!list)}>${list ? "Hide the list" : "Show what would be coded"}</button></p>`}
       ${list && found.documents.length > 0 && html`<div class="scroll would-code" tabindex="0" role="region" aria-label="Documents that would be coded"><table><thead><tr><th>document</th><th>labels</th><th>text</th></tr></thead>
         <tbody>${found.documents.map((d) => html`<tr key=${d.id}><th scope="row"><a href="#code=${encodeURIComponent(d.id)}"><code>${d.id}</code></a></th><td>${d.names.join(", ")}</td><td>${d.preview}</td></tr>`)}</tbody></table>

@@ -141,6 +141,6 @@ function Row({ row, style, active, click, open, onToggle, labels, rejected, scor
     ${several > 1 && html`<span class="several" title="This node is shown once per path.">${several} paths</span>`}
     ${chosen && html`<span class="hidden">chosen</span>`}${refused && html`<span class="hidden">rejected</span>`}
     ${rank > 0 && html`<span class="hidden">suggestion ${rank}</span>`}
-    ${score && html`<span class="score ${score.below ? "below" : ""}" title=${score.title}><span class="bar" aria-hidden="true"><span style=${{ width: percent(score.share, 1) }}></span></span>${score.text}</span>`}
+    ${score && html`<span class="score ${score.below ? "below" : ""}" title=${score.title}><span class="bar" aria-hidden="true"><span style=${{ width: percent(score.share, 1) }}></span></span><span class="value">${score.text}</span></span>`}
   </div>`;
 }

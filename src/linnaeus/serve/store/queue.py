@@ -1,8 +1,9 @@
 """What a coder gets next: the most useful document that nobody else has, or one of the random control documents.
 
 Of the documents handed out, the share of control documents is kept: one is handed out, in a random order, whenever
-there were too few of them; all others are ordered by usefulness. A document is leased to a coder for some minutes, so
-that two coders do not get the same one; a double-coded document can be leased to two.
+there were too few of them; all others are ordered by usefulness, which is a random number where the model knows too
+little to say it (`linnaeus.serve.scoring`). A document is leased to a coder for some minutes, so that two coders do not
+get the same one; a double-coded document can be leased to two.
 """
 
 from __future__ import annotations
