@@ -149,22 +149,22 @@ def leave_out(corpus: Corpus, share: float, tol: float, seed: int) -> dict[str, 
     return result
 
 
-def newsgroups() -> Corpus:
-    """Posts of 20 newsgroups without headers; the dotted names are the tree and the texts."""
+def newsgroups(documents: int, test: int) -> Corpus:
+    """Posts of 20 newsgroups without headers, some at random; the dotted names are the tree and the texts."""
     from benchmarks.defaults import _posts
 
-    rows, test, taxonomy = _posts()
+    rows, held, taxonomy = _posts()
     given = {str(name): str(name).replace(".", " ").replace("misc", "") for name in taxonomy.names}
     parts: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
-    for row, in_test in zip(rows, test, strict=True):
-        parts[bool(in_test)].append(row)
-    return Corpus(taxonomy.with_display_labels(given), *parts)
+    for i in np.random.default_rng(0).permutation(len(rows)).tolist():
+        parts[bool(held[i])].append(rows[i])
+    return Corpus(taxonomy.with_display_labels(given), parts[0][:documents], parts[1][:test])
 
 
 def run(arguments: list[str]) -> dict[str, Any]:
     parser = argparse.ArgumentParser(prog="python -m benchmarks zero", description=__doc__)
-    parser.add_argument("--documents", type=int, default=30_000, help="training citations")
-    parser.add_argument("--test", type=int, default=3000, help="test citations")
+    parser.add_argument("--documents", type=int, default=30_000, help="training citations, or posts")
+    parser.add_argument("--test", type=int, default=3000, help="test citations, or posts")
     parser.add_argument("--tol", type=float, default=0.03)
     parser.add_argument("--share", type=float, default=0.2, help="share of the nodes that are left out")
     parser.add_argument(
@@ -182,6 +182,6 @@ def run(arguments: list[str]) -> dict[str, Any]:
     if "leave_out" in options.parts:
         result["leave_out"] = leave_out(corpus, options.share, options.tol, seed=0)
     if "newsgroups" in options.parts and (DATA / "20newsgroups").exists():
-        posts = newsgroups()
+        posts = newsgroups(options.documents, options.test)
         result["newsgroups"] = [leave_out(posts, options.share, options.tol, seed) for seed in range(5)]
     return result
