@@ -196,7 +196,7 @@ def _changed(pipe: Pipeline) -> dict[str, object]:
     model = pipe.model_
     defaults = {key: one.default for key, one in inspect.signature(type(model)).parameters.items()}
     return {
-        key: value if isinstance(value, (int, str)) or (isinstance(value, float) and np.isfinite(value)) else repr(value)
+        key: value if isinstance(value, int | str) or (isinstance(value, float) and np.isfinite(value)) else repr(value)
         for key, value in model.get_params(deep=False).items()
         if key not in _LEFT_OUT and (key == "C" or repr(value) != repr(defaults.get(key)))
     }

@@ -509,12 +509,14 @@ class MixtureExplanation(NodeExplanation):
     def named(self, names: ObjectArray) -> MixtureExplanation:
         """The same with names of features instead of their numbers, in the explanations of sources too."""
         named = super().named(names)
-        return replace(named, sources=self._of_sources(lambda explanation: explanation.named(names)))  # type: ignore[call-arg]
+        assert isinstance(named, MixtureExplanation)
+        return replace(named, sources=self._of_sources(lambda explanation: explanation.named(names)))
 
     def grouped(self, shares: CSR, k: int | None) -> MixtureExplanation:
         """The same with contributions of groups of features, in the explanations of sources too."""
         grouped = super().grouped(shares, k)
-        return replace(grouped, sources=self._of_sources(lambda explanation: explanation.grouped(shares, k)))  # type: ignore[call-arg]
+        assert isinstance(grouped, MixtureExplanation)
+        return replace(grouped, sources=self._of_sources(lambda explanation: explanation.grouped(shares, k)))
 
     def _of_sources(self, change: Callable[[NodeExplanation], NodeExplanation]) -> tuple[SourceContribution, ...]:
         """The sources, with other explanations of those that explain themselves by the features of the documents."""
