@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from linnaeus import Taxonomy, load, save
 from linnaeus.auto import AutoClassifier
-from linnaeus.auto.candidates import FAMILIES, GRID, Candidate, models_for
+from linnaeus.auto.candidates import FAMILIES, GRID, Candidate, first_candidate, models_for
 from linnaeus.auto.evaluate import Evaluator, Outcome, splits_of
 from linnaeus.auto.report import Kept
 from linnaeus.auto.search import Search, search
@@ -272,6 +272,15 @@ def test_a_search_that_was_interrupted_continues_with_the_same_decisions(tmp_pat
     assert measured == [call for call in whole.calls[6:] if call not in whole.calls[:6]]
     with pytest.raises(CheckpointError, match="another search, with other documents"):
         Kept.read(tmp_path, "other documents")
+
+
+def test_a_fit_that_was_stopped_is_known_as_such_after_an_interruption(tmp_path) -> None:
+    stopped = Fixed(prefers("NodeSVM", 3.0))
+    stopped.run = lambda candidate, n_docs, **limits: replace(Fixed.run(stopped, candidate, n_docs), stopped=True)
+    begun(stopped, kept=Kept.read(tmp_path, "these documents")).measure(first_candidate("NodeSVM"), 9_600, must=True)
+    again = begun(Fixed(prefers("NodeSVM", 3.0)), kept=Kept.read(tmp_path, "these documents"))
+    assert again.measure(first_candidate("NodeSVM"), 9_600, must=True).stopped
+    assert not again.evaluator.calls
 
 
 def test_a_model_that_refuses_the_documents_is_left_out_and_named() -> None:

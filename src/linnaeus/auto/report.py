@@ -9,7 +9,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class Row(TypedDict):
     cut: str
     seconds: float
     whole: float
+    stopped: NotRequired[bool]  # whether the clock ended the fit
 
 
 @dataclass

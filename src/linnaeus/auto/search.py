@@ -133,7 +133,8 @@ class Search:
             self.refused.add(candidate.model)
             return None
         if row is not None and row["value"] is not None:
-            outcome = Outcome(candidate, n_docs, row["value"], row["own"], row["cut"], row["seconds"])
+            stopped = row.get("stopped", False)
+            outcome = Outcome(candidate, n_docs, row["value"], row["own"], row["cut"], row["seconds"], stopped=stopped)
             self.earlier += row["whole"]
         else:
             began = time.perf_counter()
@@ -151,7 +152,10 @@ class Search:
                 outcome = replace(outcome, value=-np.inf)
             whole = time.perf_counter() - began  # with features that were made for it
             cut, seconds = outcome.cut, outcome.seconds
-            self.kept.put(key, Row(value=outcome.value, own=outcome.own, cut=cut, seconds=seconds, whole=whole))
+            row = Row(
+                value=outcome.value, own=outcome.own, cut=cut, seconds=seconds, whole=whole, stopped=outcome.stopped
+            )
+            self.kept.put(key, row)
         self.tried.append(outcome)
         self._drop_scores()
         self.say(
