@@ -281,12 +281,13 @@ def _old(setting: str, old: dict[str, Any] | None) -> str:
     """The figure that was asked for as the old default has it."""
     if old is None:
         return ""
-    processor = "" if old.get("processor_seconds") is None else f" ({old['processor_seconds']:.0f} processor seconds)"
+    used = old.get("processor_seconds")
+    took = f"{old['seconds']:.0f} s" if used is None else f"{used:.0f} processor seconds"
     if old.get("stopped"):
-        return f"stopped after {old['seconds']:.0f} s{processor}"
+        return f"stopped after {took}"
     measure = {"average_precision": "au_prc"}.get(setting, setting)
     measure = measure if old["figures"].get(measure) is not None else "hierarchical_f1"
-    return f"{TITLES[measure]} {_short(old['figures'][measure])} in {old['seconds']:.0f} s"
+    return f"{TITLES[measure]} {_short(old['figures'][measure])} in {took}"
 
 
 def _wanted(key: str, figures: dict[str, float | None]) -> str:
