@@ -111,3 +111,45 @@ def test_rows_at_rest_are_told() -> None:
     assert not keep.any()
     assert not alpha.any()
     assert not shares.any()
+
+
+@pytest.mark.parametrize("kernel", VARIANTS, ids=lambda kernel: kernel.__name__.rpartition(".")[2])
+def test_leaves_are_joined_to_their_centres(kernel) -> None:
+    rng = np.random.default_rng(0)
+    M, U = (rng.normal(size=(D, n)).astype(np.float32) for n in (32, 16))
+    node, share = rng.integers(20, size=(2, 16)).astype(np.int32), rng.random((2, 16)).astype(np.float32)
+    W = np.empty_like(U)
+    kernel.join(M, node, share, U, W)
+    np.testing.assert_allclose(W, U + share[0] * M[:, node[0]] + share[1] * M[:, node[1]], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", VARIANTS, ids=lambda kernel: kernel.__name__.rpartition(".")[2])
+@pytest.mark.parametrize("n_changed", [0, 1, 4, 7, D])
+def test_changes_of_a_visit_reach_leaves_and_inner_vertices(kernel, n_changed) -> None:
+    rng = np.random.default_rng(n_changed)
+    before, U, M = (rng.normal(size=(D, n)).astype(np.float32) for n in (16, 16, 32))
+    inverse, reach = (rng.normal(size=shape).astype(np.float32) for shape in ((16, 16), (2, 16, 16)))
+    W = before.copy()
+    W[rng.permutation(D)[:n_changed]] += 1
+    change = (W - before) @ inverse
+    expected_U, expected_M = U + change, M + np.hstack([change @ reach[0], change @ reach[1]])
+    kernel.part(W, before, inverse, reach, U, M)
+    np.testing.assert_allclose(U, expected_U, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(M, expected_M, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", VARIANTS, ids=lambda kernel: kernel.__name__.rpartition(".")[2])
+def test_slopes_are_derivatives_of_the_squared_hinge_by_the_constant(kernel) -> None:
+    p = problem(1, N, D, LOSSES["squared_hinge"], False, np.float32, 1.0)
+    W = np.random.default_rng(2).normal(size=(D + 1, 16)).astype(np.float32)
+    rows = np.array([reference._row(i, p["indptr"], p["indices"], p["data"], False, 1.0, D) for i in range(N)])
+    y = np.array([reference._signs(i, p["positive_indptr"], p["positive"]) for i in range(N)])
+    c = p["bound"][:, None] * np.where(y > 0, *p["column_weight"][:, None, :])
+    S, move, sums = np.empty((N, 16), np.float32), np.linspace(-1, 1, 16, dtype=np.float32), np.empty((2, 16))
+    kernel.scores(p["indptr"], p["indices"], p["data"], 1.0, W, S)
+    np.testing.assert_allclose(S, rows @ W, rtol=1e-4, atol=1e-4)
+    labels = p["positive_indptr"], p["positive"]
+    kernel.slopes(S, p["bound"], p["column_weight"], 1.0, *labels, move, sums)
+    z = np.maximum(0, 1 - y * (S + move))
+    np.testing.assert_allclose(sums[0], -(2 * c * y * z).sum(axis=0), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(sums[1], (2 * c * (z > 0)).sum(axis=0), rtol=1e-3)

@@ -16,6 +16,7 @@
 #define LINNAEUS_COUPLED_H
 
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -155,6 +156,67 @@ static inline int coupled_step(int loss, unsigned mask, float Q, const float *re
         for (int m = 0; m < PANEL; m++) D[m] += change * row[m];
     }
     return moved;
+}
+
+/* A row's part of the derivatives by the constants' weights d of the squared hinge. */
+static inline void coupled_slope(float bias, const float *restrict S, const float *restrict Y, const float *restrict c,
+                                 const float *restrict d, float *restrict slope, float *restrict curvature) {
+    for (int b = 0; b < PANEL; b++) {
+        const float z = 1 - Y[b] * (S[b] + bias * d[b]), excess = z > 0 ? z : 0;
+        slope[b] -= 2 * bias * c[b] * Y[b] * excess;
+        curvature[b] += z > 0 ? 2 * bias * bias * c[b] : 0;
+    }
+}
+
+enum { TOGETHER = 4 }; /* features whose products share the rows of a matrix that are in registers */
+
+/* out = d B for the rows of d, B (16 x 16). */
+static inline void coupled_product(const float (*d)[PANEL], const float *B, float (*out)[PANEL]) {
+#if defined(__GNUC__) || defined(__clang__)
+    for (int l = 0; l < LANES_f; l++) {
+        lane_f s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+        for (int b = 0; b < PANEL; b++) {
+            const lane_f row = ((const lane_f *)(B + b * PANEL))[l];
+            s0 += d[0][b] * row;
+            s1 += d[1][b] * row;
+            s2 += d[2][b] * row;
+            s3 += d[3][b] * row;
+        }
+        ((lane_f *)out[0])[l] = s0;
+        ((lane_f *)out[1])[l] = s1;
+        ((lane_f *)out[2])[l] = s2;
+        ((lane_f *)out[3])[l] = s3;
+    }
+#else
+    for (int r = 0; r < TOGETHER; r++) {
+        for (int k = 0; k < PANEL; k++) out[r][k] = 0;
+        for (int b = 0; b < PANEL; b++)
+            for (int k = 0; k < PANEL; k++) out[r][k] += d[r][b] * B[b * PANEL + k];
+    }
+#endif
+}
+
+/* What a visit has changed in n <= TOGETHER features, d (16 each), becomes a change of u and of the inner vertices m,
+ * sixteen of which make a panel of reach (16 x 16). */
+static inline void coupled_spread(int n, const ptrdiff_t *feature, const float (*d)[PANEL], const float *inverse,
+                                  const float *reach, ptrdiff_t n_panels, float *U, float *M) {
+    float change[TOGETHER][PANEL], sum[TOGETHER][PANEL];
+    coupled_product(d, inverse, change);
+    for (int r = 0; r < n; r++)
+        for (int b = 0; b < PANEL; b++) U[feature[r] * PANEL + b] += change[r][b];
+    for (ptrdiff_t p = 0; p < n_panels; p++) {
+        coupled_product((const float(*)[PANEL])change, reach + p * PANEL * PANEL, sum);
+        for (int r = 0; r < n; r++)
+            for (int b = 0; b < PANEL; b++) M[(feature[r] * n_panels + p) * PANEL + b] += sum[r][b];
+    }
+}
+
+/* w = u + sum over e of share_e m[node_e], n links of each of sixteen leaves. */
+static inline void coupled_join(ptrdiff_t n, const int *restrict node, const float *restrict share,
+                                const float *restrict m, const float *restrict u, float *restrict w) {
+    for (int b = 0; b < PANEL; b++) w[b] = u[b] + share[b] * m[node[b]];
+    for (ptrdiff_t e = 1; e < n; e++)
+        for (int b = 0; b < PANEL; b++) w[b] += share[e * PANEL + b] * m[node[e * PANEL + b]];
 }
 
 #endif

@@ -22,6 +22,15 @@ cdef extern from "coupled.h" nogil:
     int coupled_step(
         int loss, unsigned int mask, float Q, const float* T, const float* own, const float* S, const float* Y,
         const float* c, float* a, float* D)
+    void coupled_slope(
+        float bias, const float* S, const float* Y, const float* c, const float* d, float* slope, float* curvature)
+    enum: TOGETHER
+    unsigned int nonzero_f(const float* row)
+    void coupled_spread(
+        int n, const Py_ssize_t* feature, const float (*d)[16], const float* inverse, const float* reach,
+        Py_ssize_t n_panels, float* U, float* M)
+    void coupled_join(
+        Py_ssize_t n, const int* node, const float* share, const float* m, const float* u, float* w)
 
 cdef enum:
     NEAR = 4  # rows between asking for a row and its turn
@@ -108,3 +117,81 @@ def sweep(
     for b in range(PANEL):
         high[b] = highest[b]
         low[b] = lowest[b]
+
+
+def join(
+    const float[:, ::1] M, const int[:, ::1] node, const float[:, ::1] share, const float[:, ::1] U, float[:, ::1] W,
+):
+    """W = U + the leaves' centres; M is (features, inner vertices), node and share (links, 16) those of the leaves."""
+    cdef Py_ssize_t f
+    with nogil:
+        for f in range(W.shape[0]):
+            coupled_join(node.shape[0], &node[0, 0], &share[0, 0], &M[f, 0], &U[f, 0], &W[f, 0])
+
+
+def part(
+    const float[:, ::1] W, const float[:, ::1] before, const float[:, ::1] inverse, const float[:, :, ::1] reach,
+    float[:, ::1] U, float[:, ::1] M,
+):
+    """U += change and M += change reach with change = (W - before) inverse.
+
+    ``reach`` is (panels, 16, 16), sixteen inner vertices to a panel; M has as many columns.
+    """
+    cdef Py_ssize_t f, n_panels = reach.shape[0], n_features = W.shape[0]
+    cdef int b, n = 0
+    cdef Py_ssize_t feature[TOGETHER]
+    cdef float D[TOGETHER][16]
+    with nogil:
+        for f in range(n_features):
+            for b in range(PANEL):
+                D[n][b] = W[f, b] - before[f, b]
+            if nonzero_f(D[n]):
+                feature[n] = f
+                n += 1
+            if n == TOGETHER or (f == n_features - 1 and n):
+                coupled_spread(n, feature, D, &inverse[0, 0], &reach[0, 0, 0], n_panels, &U[0, 0], &M[0, 0])
+                n = 0
+
+
+def scores(
+    const i64[::1] indptr, const int[::1] indices, const float[::1] data, float bias, const float[:, ::1] W,
+    float[:, ::1] S,
+):
+    """S = X W, the constant last."""
+    cdef Py_ssize_t i, last = W.shape[0] - 1
+    cdef int b
+    with nogil:
+        for i in range(S.shape[0]):
+            panel_dot_f(indptr[i + 1] - indptr[i], &indices[0] + indptr[i], &data[0] + indptr[i], &W[0, 0], &S[i, 0])
+            for b in range(PANEL):
+                S[i, b] += bias * W[last, b]
+
+
+def slopes(
+    const float[:, ::1] S, const float[::1] bound, const float[:, ::1] column_weight, float bias,
+    const i64[::1] positive_indptr, const unsigned char[::1] positive, const float[::1] move, double[:, ::1] sums,
+):
+    """First and second derivatives (2 x 16) of the squared hinge by the constants' weights, at scores S + bias move."""
+    cdef Py_ssize_t i, e, n_rows = S.shape[0]
+    cdef int b
+    cdef float Y[PANEL]
+    cdef float c[PANEL]
+    cdef float slope[PANEL]
+    cdef float curvature[PANEL]
+    sums[:, :] = 0
+    for b in range(PANEL):
+        slope[b] = curvature[b] = 0
+    with nogil:
+        for i in range(n_rows):
+            for b in range(PANEL):
+                Y[b] = -1
+                c[b] = bound[i] * column_weight[1, b]
+            for e in range(positive_indptr[i], positive_indptr[i + 1]):
+                Y[positive[e]] = 1
+                c[positive[e]] = bound[i] * column_weight[0, positive[e]]
+            coupled_slope(bias, &S[i, 0], Y, c, &move[0], slope, curvature)
+            if i % FOLD == FOLD - 1 or i == n_rows - 1:
+                for b in range(PANEL):
+                    sums[0, b] += slope[b]
+                    sums[1, b] += curvature[b]
+                    slope[b] = curvature[b] = 0

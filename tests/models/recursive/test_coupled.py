@@ -64,8 +64,8 @@ def test_threads_change_no_bit(loss) -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_warm_start_takes_fewer_sweeps_to_the_optimum_of_another_C(loss) -> None:
     tax, X, y = problem()
-    cold = make_model(loss, taxonomy=tax, C=1.2).fit(X, y)
-    warm = make_model(loss, taxonomy=tax, C=1.0, warm_start=True).fit(X, y)
+    cold = make_model(loss, taxonomy=tax, C=1.2, tol=1e-3).fit(X, y)
+    warm = make_model(loss, taxonomy=tax, C=1.0, tol=1e-3, warm_start=True).fit(X, y)
     warm.set_params(C=1.2).fit(X, y)
     assert warm.duality_gap_ <= warm.tol * warm.objective_
     assert warm.objective_ == pytest.approx(cold.objective_, rel=2e-3)
@@ -99,4 +99,23 @@ def test_a_block_with_candidates_is_resumed_over_all_documents() -> None:
     rows = np.flatnonzero(block.alpha.any(axis=1)).astype(np.int32)
     resumed = leaves.resume(block, {"alpha": block.alpha[rows], "candidates": rows})
     np.testing.assert_array_equal(resumed.alpha, block.alpha)
-    np.testing.assert_array_equal(resumed.U, block.U)
+    np.testing.assert_array_equal(resumed.U, block.dual_U)
+
+
+def test_a_measure_moves_constants_to_their_optimum_and_a_sweep_goes_on_from_the_dual_variables() -> None:
+    tax, X, y = problem()
+    solver = make_model("squared_hinge", taxonomy=tax).fit(X, y)._joint.solver
+    leaves, inner, block = solver.leaves, solver.inner, solver.blocks[0]
+    centre = inner.centres(block.columns, block.features, solved=True)
+    measured = leaves.measure(block, centre)
+    best = measured.loss + 0.5 * measured.norm
+    assert (block.U[-1, : block.n_columns] != block.dual_U[-1, : block.n_columns]).any()
+    W = centre + block.U
+    assert np.abs(leaves._best_constant(block, W)).max() < 1e-3
+    plain = ScreenedLeaves.measure(leaves, block, centre)
+    assert best < plain.loss + 0.5 * plain.norm
+    of_dual_variables = block.U.copy()
+    leaves.measure(block, centre)
+    solver._settle()
+    np.testing.assert_array_equal(block.U, of_dual_variables)
+    assert block.measured_dual is None

@@ -180,8 +180,8 @@ _WHOLE_EVERY = 4  # and every fourth one afterwards: rows that rest may have com
 _SHRINK = 0.1  # of the largest projected gradient: a row with more slack than that rests
 _CHUNK = 16  # rows that stay together in an epoch's order: they lie together in memory
 _MEASURE_FIRST, _MEASURE_LATEST = 25, 10  # sweeps
+_CONSTANT_STEPS = 6
 _EPOCHS = {"squared_hinge": 2, "logistic": 1}  # of a visit
-_PART = 2048  # features whose weights of a block and of the inner vertices stay in cache
 _TINY = np.finfo(float).tiny
 
 
@@ -237,7 +237,42 @@ class CoupledLeaves(ScreenedLeaves):
 
     def settle(self, block: LeafBlock) -> None:
         """Make u from the dual variables."""
-        block.U = self._rebuilt(block).astype(self.dtype)
+        block.U, block.measured_dual = self._rebuilt(block).astype(self.dtype), None
+
+    def measure(self, block: LeafBlock, centre: FloatArray) -> LeafMeasure:
+        """As `ScreenedLeaves.measure`; with the squared hinge, at the best constants for the other weights."""
+        if self.loss == "logistic" or not self.rows.bias:
+            return super().measure(block, centre)
+        V, local = self._rebuilt(block), self._local(block)
+        block.U, block.measured_dual = V.astype(self.dtype), V.astype(self.dtype)
+        block.U[-1] += self._best_constant(block, centre + block.U)
+        primal, dual, W = np.zeros(PANEL), np.zeros(PANEL), aligned_zeros(centre.shape, self.dtype)
+        np.add(centre, block.U, out=W)
+        dispatch.best("dual_cd").certify(
+            *local.rows.matrix, local.bound, block.weight(self.dtype), LOSSES[self.loss], self.rows.bias,
+            *local.labels, W, block.alpha, primal, dual,
+        )  # fmt: skip
+        return block.measured(primal, dual, W, V)
+
+    def _best_constant(self, block: LeafBlock, W: FloatArray) -> FloatArray:
+        """How far to move the weights of the constant, to their optimum under fixed other weights, by Newton's method.
+
+        Dual variables leave them a little off, in all documents alike: most of what P has too much.
+        """
+        kernel, local = dispatch.best("coupled"), self._local(block)
+        rows, S = local.rows, aligned_zeros((self.rows.n_docs, PANEL), self.dtype)
+        kernel.scores(rows.indptr, rows.indices, rows.data, rows.bias, W, S)
+        move, sums = np.zeros(PANEL), np.empty((2, PANEL))
+        best, least = np.zeros(PANEL), np.full(PANEL, np.inf)
+        for _ in range(_CONSTANT_STEPS):
+            kernel.slopes(
+                S, local.bound, block.weight(self.dtype), rows.bias, *local.labels, move.astype(self.dtype), sums
+            )
+            slope = sums[0] + block.U[-1] + move
+            best, least = np.where(abs(slope) < least, move, best), np.minimum(abs(slope), least)
+            move = move - slope / (sums[1] + 1)
+        best[block.n_columns :] = 0
+        return best.astype(self.dtype)
 
     def local(self, block: LeafBlock) -> LocalProblem:
         """The block's own problem."""
@@ -246,18 +281,30 @@ class CoupledLeaves(ScreenedLeaves):
 
 @dataclass(frozen=True)
 class _Coupling:
-    """What the pulls S u of a block's leaves add: T to its own columns, ``reach`` (16 x n_inner) to inner vertices."""
+    """What the pulls S u of a block's leaves add: T to its own columns, ``reach`` to inner vertices.
+
+    ``reach`` is (n_panels, 16, 16): sixteen inner vertices to a panel, the last one padded.
+    """
 
     T: FloatArray
     inverse: FloatArray
     reach: FloatArray
-    shares: FloatArray  # n_inner x 16: centres of the leaves are M @ shares
+    node: IntArray  # n_links x 16: inner neighbours of the leaves
+    share: FloatArray  # and their shares in the centres, 0 where a leaf has fewer
 
     @staticmethod
-    def zeros(n_inner: int, dtype: npt.DTypeLike) -> _Coupling:
-        """All zero, for columns that the block does not have."""
-        shapes = (PANEL, PANEL), (PANEL, PANEL), (PANEL, n_inner), (n_inner, PANEL)
-        return _Coupling(*(aligned_zeros(shape, dtype) for shape in shapes))
+    def zeros(network: Network, columns: IntArray, dtype: npt.DTypeLike) -> _Coupling:
+        """The links; all others zero, for columns that the block does not have."""
+        indptr, inner, share, _ = network.links(columns)
+        lengths = np.diff(indptr)
+        n_links = max(1, int(lengths.max(initial=0)))
+        shapes = (PANEL, PANEL), (PANEL, PANEL), (-(-network.n_inner // PANEL), PANEL, PANEL), (n_links, PANEL)
+        T, inverse, reach, shares = (aligned_zeros(shape, dtype) for shape in shapes)
+        node = np.zeros((n_links, PANEL), np.int32)
+        column = np.repeat(np.arange(len(columns)), lengths)
+        link = np.arange(len(inner)) - indptr[column]
+        node[link, column], shares[link, column] = inner, share
+        return _Coupling(T, inverse, reach, node, shares)
 
 
 @dataclass
@@ -282,7 +329,18 @@ class CoupledSolver(JointSolver):
         if self.state.sweep == 0:
             self.state.next_measure = _MEASURE_FIRST
             self._place_inner()
-        return super().run(tol, max_iter, clock, after, stopped)
+
+        def settled() -> None:
+            self._settle()
+            stopped()
+
+        return super().run(tol, max_iter, clock, after, settled)
+
+    def _settle(self) -> None:
+        """Weights of the dual variables again, where a measure has moved the constants."""
+        for block in self.blocks:
+            if block.measured_dual is not None:
+                block.U, block.measured_dual = block.measured_dual, None
 
     def release(self) -> None:
         self.couplings, self._work = {}, []
@@ -291,39 +349,47 @@ class CoupledSolver(JointSolver):
     def _couple(self) -> None:
         network, dtype = self.inner.network, self.inner.M.dtype
         K, moved = leaf_kernel(network)
-        shares = np.zeros((network.n_leaves, network.n_inner))
-        leaf = np.repeat(np.arange(network.n_leaves), np.diff(network.leaf_ptr))
-        shares[leaf, network.leaf_inner] = network.leaf_share
         for block in self.blocks:
             n, columns = block.n_columns, block.columns
             total = network.leaf_total[columns].astype(np.float64)[:, None]
-            coupling = _Coupling.zeros(network.n_inner, dtype)
+            coupling = _Coupling.zeros(network, columns, dtype)
             coupling.T[:n, :n] = T = total * K[np.ix_(columns, columns)]
             coupling.inverse[:n, :n] = np.linalg.inv(T)
-            coupling.reach[:n] = total * moved[:, columns].T
-            coupling.shares[:, :n] = shares[columns].T
+            for panel, vertices in zip(coupling.reach, blocks(network.n_inner, PANEL), strict=True):
+                panel[:n, : vertices.stop - vertices.start] = total * moved[vertices][:, columns].T
             self.couplings[block.number] = coupling
         self._features = self.blocks[0].features
         self._work = [aligned_zeros((len(self._features), PANEL), dtype) for _ in range(2)]
 
     def _place_inner(self) -> None:
         """Inner vertices where the leaves' u put them."""
-        M = np.zeros((len(self._features), self.inner.network.n_inner), self.inner.M.dtype)
+        M = self._padded_inner()
+        M[:] = 0
         for block in self.blocks:
-            M += block.U @ self.couplings[block.number].reach
+            for panel, vertices in enumerate(blocks(M.shape[1], PANEL)):
+                M[:, vertices] += block.U @ self.couplings[block.number].reach[panel]
         self._keep_inner(M)
 
+    def _padded_inner(self) -> FloatArray:
+        """Inner weights at the blocks' features (features x n_inner), padded to a multiple of 16 vertices."""
+        n_inner, dtype = self.inner.network.n_inner, self.inner.M.dtype
+        M = aligned_zeros((len(self._features), -(-n_inner // PANEL) * PANEL), dtype)
+        M[:, :n_inner] = self.inner.solved.transpose(0, 2, 1).reshape(-1, n_inner)[self._features]
+        return M
+
     def _keep_inner(self, M: FloatArray) -> None:
-        padded = np.zeros((len(self.inner.M) * PANEL, M.shape[1]), M.dtype)
-        padded[self._features] = M
-        self.inner.solved[:] = padded.reshape(-1, PANEL, M.shape[1]).transpose(0, 2, 1)
+        n_inner = self.inner.network.n_inner
+        padded = np.zeros((len(self.inner.M) * PANEL, n_inner), M.dtype)
+        padded[self._features] = M[:, :n_inner]
+        self.inner.solved[:] = padded.reshape(-1, PANEL, n_inner).transpose(0, 2, 1)
         self.inner.M[:] = self.inner.solved
 
     def _sweep(self) -> None:
-        state, n_inner = self.state, self.inner.network.n_inner
+        state = self.state
         state.sweep += 1
+        self._settle()
         whole = self.leaves.loss == "logistic" or state.sweep < _WHOLE or state.sweep % _WHOLE_EVERY == 0
-        M = self.inner.solved.transpose(0, 2, 1).reshape(-1, n_inner)[self._features]
+        M = self._padded_inner()
         gap = objective = 0.0
         for number in range(len(self.blocks)) if self.awake is None else sorted(self.awake):
             if whole:
@@ -336,26 +402,19 @@ class CoupledSolver(JointSolver):
 
     def _visit(self, block: LeafBlock, M: FloatArray) -> tuple[float, float]:
         """Epochs over a block's active rows; M follows. Returns shares of the gap and of the objective."""
-        leaves, coupling = self.leaves, self.couplings[block.number]
+        leaves, coupling, kernel = self.leaves, self.couplings[block.number], dispatch.best("coupled")
         assert isinstance(leaves, CoupledLeaves)
         assert block.alpha is not None
         if not block.alpha.flags.writeable:
             block.alpha, block.U = block.alpha.copy(), block.U.copy()
         W, before = self._work
-        parts = list(blocks(len(W), _PART))
-        for part in parts:
-            np.matmul(M[part], coupling.shares, out=W[part])
-            W[part] += block.U[part]
+        kernel.join(M, coupling.node, coupling.share, block.U, W)
         if self.inner.prior is not None:
             for row, at, entries in entries_at(self.inner.prior, block.columns, self._features):
                 W[at, row] += self.inner.prior.data[entries]
         np.copyto(before, W)
         shares = self._epochs(leaves, block, coupling.T, W)
-        for part in parts:
-            W[part] -= before[part]
-            change = W[part] @ coupling.inverse
-            block.U[part] += change
-            M[part] += change @ coupling.reach
+        kernel.part(W, before, coupling.inverse, coupling.reach, block.U, M)
         return shares
 
     def _epochs(self, leaves: CoupledLeaves, block: LeafBlock, T: FloatArray, W: FloatArray) -> tuple[float, float]:
@@ -382,7 +441,9 @@ class CoupledSolver(JointSolver):
                 first = block.scaled(shares[0]), block.scaled(shares[1])
             if squared and self.state.sweep >= _WHOLE:
                 high, low = _SHRINK * extremes
-                active = np.sort(order[keep > 0])
+                stays = np.zeros(rows.n_docs, bool)
+                stays[order] = keep
+                active = np.flatnonzero(stays).astype(np.int32)  # sorted, at less than the cost of sorting
                 limits = np.array([np.where(high > 0, high, np.inf), np.where(low < 0, low, -np.inf)], dtype)
                 block.active, block.limits = active, limits
         return first

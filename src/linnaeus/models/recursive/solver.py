@@ -651,7 +651,10 @@ def joint_forecast(
     return Forecast(
         once={"documents": documents, "leaves": n_blocks * block, "scores": scores, "turns": waiting},
         each_worker={
-            "panels": 4 * whole + n_docs * 8 + 6 * network.n_inner * PANEL * 8 + (waiting // 4 if in_turns else 0)
+            "panels": 4 * whole
+            + n_docs * (8 + PANEL * size * coupled)
+            + 6 * network.n_inner * PANEL * 8
+            + (waiting // 4 if in_turns else 0)
         },
         n_workers=n_workers,
         weights=weights,
