@@ -199,6 +199,7 @@ def lwiki(device: str, n_leaves: int = 512, width: int = 256) -> list[dict[str, 
 
     from linnaeus.engine import GPUEngine
     from linnaeus.models.gpu import joint as solver
+    from linnaeus.models.gpu.newton import converge
 
     size = synthetic.LWIKI
     made = synthetic.make(size, device)
@@ -220,16 +221,21 @@ def lwiki(device: str, n_leaves: int = 512, width: int = 256) -> list[dict[str, 
         torch.cuda.synchronize()
         return (time.perf_counter() - began) / n_blocks
 
-    visit = min(timed(training._round) for _ in range(3))
-    held, measure, screen = timed(training._held), timed(training._measure), timed(training._join)
-    visits = [(block, S, *training.regions.shares(block)) for block, S in training._pairs()]
-    pull = torch.zeros((training.X.n_columns, training.regions.n_regions), dtype=torch.float64, device=device)
-    moved = torch.zeros((size.n_docs, training.regions.n_regions), dtype=torch.float64, device=device)
-    pass_ = timed(lambda: training.regions._at(pull, moved, pull, visits))
-    _, gradient, bend = training.regions._at(pull, moved, pull, visits)
-    direction = timed(lambda: training.regions._newton(gradient, bend)) * n_blocks  # of all blocks together
+    visit = min(timed(lambda: training._round(hold=False)) for _ in range(3))
+    held = timed(lambda: training._round(hold=True)) - visit
+    measure, screen = timed(lambda: training._measure(training._pairs())), timed(training._join)
+    regions = training.regions
+    regions.begin()
+    pass_ = timed(regions.evaluate)
+
+    def newton_direction() -> None:
+        regions.aim()
+        converge(regions.follow, regions.turn, regions.close, solver._PRODUCTS)
+
+    direction = timed(newton_direction) * n_blocks  # of all blocks together
     # Inner weights are sparse: vertices above few leaves have few words. Counted on this slice, exchanged both ways.
-    entries = float((training._held() > solver._LOOSE).float().mean(1).sum()) * size.n_features / network.n_inner
+    training._round(hold=True)
+    entries = float((training._held > solver._LOOSE).float().mean(1).sum()) * size.n_features / network.n_inner
     host = torch.empty(2**28, dtype=torch.float32, pin_memory=True)
     card = host.to(device)
     copy = 4 * 2**28 / timed(lambda: card.copy_(host, non_blocking=True)) / n_blocks

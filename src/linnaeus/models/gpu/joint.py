@@ -67,12 +67,11 @@ _STEPS, _PRODUCTS, _HALVINGS = 3, 60, 8  # of a move of the regions
 _RESIDUAL, _GRADIENT = 0.1, 0.05
 _START_TOLERANCE = 1e-2
 _FORCING = 0.2  # residual of a Newton step of the leaves; more is wasted while inner vertices move
-_SCREEN_FIRST, _SCREEN_EVERY = 2, 8  # rounds after which all documents are looked at, beside the end
-_LEAVE_AFTER, _LEAVES = (8, 16), 0.05  # rounds after which documents leave blocks, and from how far beyond the margin
+_SCREEN_FIRST, _SCREEN_EVERY = 4, 16  # rounds after which all documents are looked at, beside the end
 _REGIONS = 64
 _MOVE_EVERY = 2  # rounds from one move of the regions to the next
 _SOLVED, _PRODUCTS_OF_LEAVES = 1e-5, 40  # gaps of leaves that rest; pairs of products of a direction at most
-_UNRECORDED = 2  # rounds before operations are recorded: kernels are compiled, and all documents were looked at once
+_UNRECORDED = 2  # rounds before operations are recorded: kernels are compiled on first use
 _LOOSE = 0.1  # of its link, by which a leaf still holds where no document of it has the feature
 
 
@@ -118,13 +117,16 @@ class Regions:
         self.n_regions, self.X, self.recorder = C.shape[1], X, recorder
         self.region = torch.as_tensor(region.astype(np.int64), device=X.device)
         self.E = torch.as_tensor((pulled @ C).toarray(), device=X.device)
-        self.pulled = on_device(pulled, X.device)
+        self.pulled = on_device(pulled, str(X.device))
         self.pulled.values = torch.as_tensor(pulled.data, device=X.device)
         self.squares = turned(X, squares)
-        exact = {"dtype": torch.float64, "device": X.device}
-        self.d, self.way, self.pull, self.gradient = (torch.zeros(X.n_columns, self.n_regions, **exact) for _ in "dwpg")
-        self.Xd, self.Xway, self.slope, self.bend = (torch.zeros(X.n_rows, self.n_regions, **exact) for _ in "dwsb")
-        self.value, self.tried, self.first, self.length = (torch.zeros((), **exact) for _ in "vtfl")
+        features, documents = (
+            torch.zeros((size, self.n_regions), dtype=torch.float64, device=X.device)
+            for size in (X.n_columns, X.n_rows)
+        )
+        self.d, self.way, self.pull, self.gradient = (features.clone() for _ in range(4))
+        self.Xd, self.Xway, self.slope, self.bend = (documents.clone() for _ in range(4))
+        self.value, self.tried, self.first, self.length = (features.new_zeros(()) for _ in range(4))
         self.falls, self.small, self.close = (Flag(X.device) for _ in range(3))
 
     def shares(self, block: DeviceLeaves) -> tuple[Tensor, Shares]:
@@ -137,16 +139,16 @@ class Regions:
         """Move M, which changes in place, from now on, with the scores of these blocks."""
         self.M, self.blocks, self.storage = M, blocks, storage
         self.links = [self.shares(block) for block in blocks]
-        self._pieces = [
-            self.begin, self.aim, self.follow, self.turn, self.arrive, self.evaluate, self.accept, self.finish,
-        ]  # fmt: skip
-        self._recorded = False
+        self._recorded: list[Piece] | None = None
 
     def move(self) -> None:
         """Move M, and note the `moved` scores."""
-        if self.recorder.recording and not self._recorded:
-            self._pieces, self._recorded = self.recorder.record(self._pieces), True
-        begin, aim, follow, turn, arrive, evaluate, accept, finish = self._pieces
+        pieces = self._recorded or [
+            self.begin, self.aim, self.follow, self.turn, self.arrive, self.evaluate, self.accept, self.finish,
+        ]  # fmt: skip
+        if self.recorder.recording and self._recorded is None:
+            pieces = self._recorded = self.recorder.record(pieces)
+        begin, aim, follow, turn, arrive, evaluate, accept, finish = pieces
         begin()
         for _ in range(_STEPS):
             aim()
@@ -249,28 +251,28 @@ class _Visit:
         self.block, self.M, self.pulled, self.held = block, M, pulled, held
         self.storage, self.recorder = storage, recorder
         self.newton = Newton(block.system, block.A, block.S, tol=_SOLVED, forcing=_FORCING)
-        self._begin, self._leave, self._hold = self.begin, self.leave, self.hold
-        self._recorded = False
+        self._recorded: tuple[Piece, Piece, Piece] | None = None
 
     def __call__(self, n_steps: int, *, hold: bool) -> int:
         """Take some steps; the number of pairs of products."""
-        if self.recorder.recording and not self._recorded:
+        if self.recorder.recording and self._recorded is None:
             self._record()
+        begin, pull, hold_ = self._recorded or (self.begin, self.pull, self.hold)
         before = self.newton.n_products
         for _ in range(n_steps):
-            self._begin()
+            begin()
             if not self.newton.finish_step(_PRODUCTS_OF_LEAVES):
                 break
-        self._leave()
+        pull()
         if hold:
-            self._hold()
+            hold_()
         return self.newton.n_products - before
 
     def begin(self) -> None:
         """Look at the leaves from where their centres are."""
         self.newton.begin(self.block.centre_scores(self.M, self.storage, self.block.S))
 
-    def leave(self) -> None:
+    def pull(self) -> None:
         """Pull at the inner vertices."""
         self.block.pull_of_duals(self.pulled, self.storage)
 
@@ -287,10 +289,9 @@ class _Visit:
 
     def _record(self) -> None:
         newton = self.newton
-        self._begin, *pieces, self._leave, self._hold = self.recorder.record(
-            [self.begin, *newton.pieces, self.leave, self.hold]
-        )
-        newton.pieces, self._recorded = Pieces(*pieces), True
+        begin, *pieces, pull, hold = self.recorder.record([self.begin, *newton.pieces, self.pull, self.hold])
+        if self.recorder.enabled:
+            newton.recorded, self._recorded = Pieces(*pieces), (begin, pull, hold)
         newton.forget()
 
 
@@ -335,6 +336,7 @@ class JointTraining:
         self._step, self._held = torch.zeros_like(self.M), torch.zeros_like(self.M)
         self._figures = torch.zeros(2, dtype=torch.float64, device=device)
         self._visits: dict[int, _Visit] = {}
+        self._repeated: dict[str, Piece] = {}
         self._bind(range(len(self.blocks)))
 
     # -- blocks --------------------------------------------------------------------------------------------------------
@@ -402,22 +404,20 @@ class JointTraining:
             place = (self.M, self._step, self._held, self.storage, self.recorder)
             self._visits[number] = _Visit(self.blocks[number], *place)
         self.regions.bind(self.M, self.blocks, self.storage)
-        self._measure_moved = _Repeated(lambda: self._measure(self.regions.moved()), self.recorder)
+        self._repeated.pop("measure", None)
 
     # -- the iteration -------------------------------------------------------------------------------------------------
 
     def run(self, tol: float, max_rounds: int, go_on: Callable[[float, float], bool]) -> bool:
         """Rounds until the gap over all documents is ``tol`` of the objective; ``go_on`` hears both and may end it."""
         momentum, solved, first = 1.0, self.M.clone(), self.n_rounds
-        factor = _Repeated(self._factor, self.recorder)
-        solve = _Repeated(self._solve, self.recorder)
         while True:
             self.recorder.ready = self.n_rounds >= first + _UNRECORDED
             hold = self.n_rounds < 2 or self.n_rounds % 2 == 0
             self._round(hold=hold and self.near is not None)
             if hold if self.near is not None else self.n_rounds == first:
-                factor()
-            solve()
+                self._repeat("factor", self._factor)
+            self._repeat("solve", self._solve)
             self.n_rounds += 1
             self.M.sub_(self._step)
             way = self.M - solved
@@ -427,11 +427,13 @@ class JointTraining:
             if self.n_rounds % _MOVE_EVERY == 0 or self.n_rounds <= 2:
                 self.regions.move()
                 before = self.objective
-                self._note(self._measure_moved)
+                self._repeat("measure", self._measure_moved)
+                self._note()
                 if self.objective > before:
                     momentum = following = 1.0
                 if self.near is not None and self._screened(tol):
-                    self._note(lambda: self._measure(self._pairs()))
+                    self._measure(self._pairs())
+                    self._note()
                 close = self.gap <= tol * self.objective and self._certified_within(tol)
                 if close or not go_on(self.objective, self.gap):
                     return close
@@ -449,9 +451,8 @@ class JointTraining:
 
     def _screened(self, tol: float) -> bool:
         """Whether documents joined, when it was time to look at all of them."""
-        close = self.gap <= tol * self.objective
         due = self.n_rounds == _SCREEN_FIRST or self.n_rounds % _SCREEN_EVERY == 0
-        return (due or close) and self._join(leave=self.n_rounds in _LEAVE_AFTER and not close) > 0
+        return (due or self.gap <= tol * self.objective) and self._join() > 0
 
     def _pairs(self) -> Iterator[tuple[DeviceLeaves, Tensor]]:
         """Blocks and their scores at M, with what the leaves have of their own as it is."""
@@ -503,9 +504,18 @@ class JointTraining:
         gap = gap + 0.5 * inner(energy, self.inner.solve_E(energy.clone()))
         self._figures.copy_(torch.stack([value, gap]))
 
-    def _note(self, measure: Piece) -> None:
-        """Measure an objective, and a bound from below: the best of all bounds counts."""
-        measure()
+    def _measure_moved(self) -> None:
+        """The same after a move of the regions."""
+        self._measure(self.regions.moved())
+
+    def _repeat(self, name: str, piece: Piece) -> None:
+        """Run a piece that is always the same, recorded when the recorder is ready."""
+        if self.recorder.recording and name not in self._repeated:
+            (self._repeated[name],) = self.recorder.record([piece])
+        self._repeated.get(name, piece)()
+
+    def _note(self) -> None:
+        """Note the objective that was measured, and a bound from below: the best of all bounds counts."""
         self.objective, gap = self._figures.tolist()
         if self.objective - gap > self.bound:
             self.bound, self._bound_at, self._bound_is_here = self.objective - gap, self._here(), True
@@ -513,39 +523,22 @@ class JointTraining:
 
     # -- all documents -------------------------------------------------------------------------------------------------
 
-    def _join(self, *, leave: bool) -> int:
-        """Documents within the margin of some leaf join its block, others may ``leave`` it; how many did."""
-        n_moved, changed = 0, []
+    def _join(self) -> int:
+        """Documents within the margin of some leaf join its block; how many did."""
+        n_joined, changed = 0, []
         for number, block in enumerate(self.blocks):
             assert block.rows is not None  # only blocks that look at some documents are asked
             more = caught(self.X, block.weights(self.M, block.A).to(self.storage), block.rows, self.engine)
-            n_left = self._leave(block) if leave else 0
-            if len(more) + n_left:
-                n_moved += len(more) + n_left
+            if len(more):
+                n_joined += len(more)
                 changed.append(number)
                 block.rows, order = with_rows(block.rows, more)
-                block.A = grown(block.A, order)
-                if not leave:
-                    self._bound_at[1][number] = grown(self._bound_at[1][number], order)
+                block.A, self._bound_at[1][number] = grown(block.A, order), grown(self._bound_at[1][number], order)
                 self._look(block)
                 block.S = block.system.apply(block.A)
-        if changed and leave:  # bounds so far were with documents that left
-            self.bound, self._bound_at, self._bound_is_here = -float("inf"), self._here(), True
         if changed:
             self._bind(changed)
-        return n_moved
-
-    def _leave(self, block: DeviceLeaves) -> int:
-        """Documents beyond the margin of all leaves leave a block, with dual variables that are 0 at the optimum."""
-        assert block.rows is not None
-        S = block.centre_scores(self.M, self.storage, block.S)
-        within = block.system.pairs.derivatives(S)[1] > 0
-        stays = within.any(1) | (S > -1 - _LEAVES).any(1)
-        stays[block.system.pairs.rows] = True
-        n_left = len(stays) - int(stays.sum())
-        if n_left:
-            block.rows, block.A = block.rows[stays], torch.where(within, block.A, 0)[stays]
-        return n_left
+        return n_joined
 
     def _look(self, block: DeviceLeaves) -> None:
         """Give a block the documents that are its ``rows``."""
@@ -589,18 +582,6 @@ class JointTraining:
         for block in self.blocks:
             W = block.weights(self.M, block.A)
             yield buffer[: W.numel()].view(W.shape).copy_(W).numpy()
-
-
-class _Repeated:
-    """One piece that is repeated as it is, recorded when the recorder is ready."""
-
-    def __init__(self, piece: Piece, recorder: Recorder) -> None:
-        self._piece, self._recorder, self._recorded = piece, recorder, False
-
-    def __call__(self) -> None:
-        if self._recorder.recording and not self._recorded:
-            (self._piece,), self._recorded = self._recorder.record([self._piece]), True
-        self._piece()
 
 
 def _sized(X: SparseRows) -> SparseRows:

@@ -171,7 +171,12 @@ class Newton:
         self.n_steps, self.n_products = n_steps, 0  # pairs of products with X' and X
         self.tol, self.forcing = tol, forcing
         self.solved, self.close, self.risen, self.moves = (Flag(A.device) for _ in range(4))
-        self.pieces = Pieces(self.set_out, self.look, self.advance, self.arrive, self.shorten, self.accept)
+        self.recorded: Pieces | None = None
+
+    @property
+    def pieces(self) -> Pieces:
+        """What a step runs after `begin`; bound methods are not kept, which would keep the arrays alive."""
+        return self.recorded or Pieces(self.set_out, self.look, self.advance, self.arrive, self.shorten, self.accept)
 
     def run(
         self, tol: float, max_steps: int, *, forcing: float = 0.1, max_products: int = 40, measure: bool = True
