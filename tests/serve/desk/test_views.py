@@ -69,6 +69,20 @@ def test_axe_finds_nothing_in_dark_and_high_contrast(busy, open_page, theme) -> 
         assert violations(page) == []
 
 
+@pytest.mark.parametrize("width", [390, 800])
+def test_long_names_stay_within_the_tiles_of_the_progress_view(busy, open_page, width) -> None:
+    page = open_page(busy, width=width)
+    look_at(page, "progress")
+    page.wait_for_selector("text=Where coders disagree")
+    long = "numpy.polynomial.chebyshev." * 3
+    page.evaluate("name => document.querySelectorAll('.tile tbody th').forEach(th => { th.textContent = name })", long)
+    wide = page.evaluate(
+        "() => [...document.querySelectorAll('.tile')].filter(tile => [...tile.children].some("
+        "e => e.getBoundingClientRect().right > tile.getBoundingClientRect().right)).map(e => e.textContent)"
+    )
+    assert wide == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 700])
 def test_nothing_is_wider_than_a_phone_or_a_page_at_twice_the_size(busy, open_page, width) -> None:
