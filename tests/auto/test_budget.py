@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -98,3 +99,16 @@ def test_a_round_is_left_out_where_it_would_leave_no_time_for_all_documents() ->
     assert search._time_for_both([best], search.evaluator.n_learn // 3)
     search.earlier = 700.0
     assert not search._time_for_both([best], search.evaluator.n_learn // 3)
+
+
+def test_the_best_of_nearly_equal_candidates_in_folds_is_what_is_trained() -> None:
+    X, y = documents(420)
+    auto = AutoClassifier(TAX, budget=1e4, measure="average_precision").fit(X, y, models=["OneVsRestSVM"])
+    report = auto.report_
+    note = next(note for note in report.notes if note.startswith("Nearly equal candidates"))
+    values = [float(value) for value in re.findall(r"\) (0\.\d{4})", note)]
+    assert len(values) >= 2
+    assert round(report.refined.value, 4) == max(values)
+    assert f"{report.chosen.candidate} {max(values):.4f}" in note
+    assert auto.pipeline_.estimator.get_params()["learn"] == report.chosen.candidate.learn
+    assert auto.predict_proba(X[:3]).shape == (3, len(auto.classes_))
