@@ -23,7 +23,7 @@ export function Progress({ model, coder, say, subtree, setSubtree, onModel, may 
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     <div class="tiles">${found && html`<${Figures} found=${found} />`}
     <section class="tile"><h2>Queue</h2>
-      <p>${subtree ? html`Only documents whose suggestions lie below <b>${subtree}</b>. <button onClick=${() => setSubtree("")}>All documents</button>` : "All documents, most useful first."}</p>
+      <p>${subtree ? html`Only documents whose suggestions lie below <b>${subtree}</b>. <button onClick=${() => setSubtree("")}>All documents</button>` : "All documents: in random order while the model knows little, then the most useful first."}</p>
       <${Search} model=${model} id="subtree" label="Code only a subtree" placeholder="only a subtree: label or code" onChoose=${(m) => (setSubtree(m.label), say(`The queue is limited to ${m.name}.`))} /></section>
     <${Promised} model=${model} coder=${coder} say=${say} onChange=${load} may=${may("reviewer")} />
     ${may("reviewer") && html`<${Assigning} coder=${coder} say=${say} />`}
