@@ -168,7 +168,7 @@ class _Trial:
 
 
 _MOST_PAIRS, _MOST_VERTICES = 5 * 10**7, 2000
-_FEWEST_DOCUMENTS = 5000  # with the squared hinge: of fewer, screenings leave only a handful in work
+_FEWEST_DOCUMENTS = 2000  # with the squared hinge: of fewer, screenings leave only a handful in work
 _MOST_INNER = 16  # inner weights per non-zero of the documents
 _REACH = 0.3  # part of tol that pairs may cost which are left alone
 # Of tol, as an epoch over all rows estimates the gap before it: then the first certificate is made. The estimate of the
