@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
 from linnaeus import RRSVM, RRLogistic, Taxonomy
 from linnaeus.engine import GPUEngine
-from linnaeus.models.gpu import columns
+from linnaeus.models.gpu import columns, joint
 from tests.models.gpu.worked import CPU, problem
 
 TIGHT = {"tol": 1e-5, "max_iter": 2000, "random_state": 0}
@@ -64,3 +67,21 @@ def test_bfloat16_is_accurate_to_what_is_stated() -> None:
     exact = RRSVM(TAX, **TIGHT, engine=CPU).fit(X, Y)
     rough = RRSVM(TAX, tol=0.05, engine=GPUEngine("cpu", storage="bfloat16")).fit(X, Y)
     assert rough.objective_ - exact.objective_ <= rough.duality_gap_ <= 0.0525 * rough.objective_
+
+
+@pytest.mark.parametrize("model", [RRSVM, RRLogistic])
+def test_memory_of_the_device_is_free_after_a_fit(model, monkeypatch) -> None:
+    run, seen = joint.JointTraining.run, []
+
+    def watched(self, *rest):
+        seen.extend(weakref.ref(x) for x in (self, self.regions, *self.blocks))
+        return run(self, *rest)
+
+    monkeypatch.setattr(joint.JointTraining, "run", watched)
+    gc.disable()
+    try:
+        model(TAX, tol=1e-2, engine=CPU).fit(X, Y)
+        assert seen
+        assert not any(ref() for ref in seen)
+    finally:
+        gc.enable()

@@ -3,6 +3,7 @@
     documents        X on the device, parts of it, its transpose and its product; `streamed`: X that does not fit
     triton_kernels   products, vectors and best columns written out for CUDA
     columns          blocks of labels as Newton's method sees them: losses over pairs document x label, leaves
+    recorded         operations that repeat, as CUDA graphs
     newton           Newton's method by conjugate gradients, many columns in lock-step, over dual variables
     screening        which documents a block looks at
     inner            the vertices between the leaves, solved exactly

@@ -165,6 +165,8 @@ class Regions:
             if self.small.sent():
                 break
         finish()
+        for name in ("vectors", "directions"):  # which refer to this object: a cycle would keep all arrays
+            self.__dict__.pop(name, None)
 
     def begin(self) -> None:
         """Objective (up to a constant), gradient and curvatures where M is."""
