@@ -53,7 +53,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
 
     Where every document has one label, the mixed scores are those of a soft-max over the labels. For label sets they
     are log-odds that a node, or something below it, is a label. All nodes that a source scores can be answered; those
-    without documents are mixed with the weights of their parents.
+    without documents share one curve, or for single labels are mixed with the weights of their parents.
 
     Parameters
     ----------

@@ -235,7 +235,7 @@ class MixtureWeights:
         return mixed
 
     def of_node(self, node: str | int, taxonomy: Taxonomy) -> dict[str, float]:
-        """The weights of any node by the name of the source; a node without documents has those of its parents.
+        """The weights of any node by the name of the source; a node without a score has those of its parents.
 
         Examples
         --------
@@ -247,7 +247,9 @@ class MixtureWeights:
         >>> weights == mixture.of_node("A", tax), weights["good"] > weights["constant"]
         (True, True)
         """
-        weights = self.vertex_weights_of(np.array([taxonomy.index(node)]), taxonomy)[0, :-1]
+        v = taxonomy.index(node)
+        at = np.flatnonzero(self.nodes == v)
+        weights = self.weights[at[0]] if len(at) else self.vertex_weights_of(np.array([v]), taxonomy)[0, :-1]
         return dict(zip(self.names, weights.tolist(), strict=True))
 
     def vertex_weights_of(self, nodes: IntArray, taxonomy: Taxonomy) -> FloatArray:
@@ -437,7 +439,9 @@ def _with_unseen(
         found = _curves_of_parents(learned, some, scores, taxonomy, new, prior, min(0.5, expected), share)
         raised = 0.0
     else:
-        every = {name: np.broadcast_to(value, (len(new), *value.shape[1:])) for name, value in found.items()}
+        every: dict[str, Any] = {
+            name: np.broadcast_to(value, (len(new), *value.shape[1:])) for name, value in found.items()
+        }
         raised = _raised(learned, replace(learned, nodes=new, prior=prior, **every), sources, Y, taxonomy)
         found["intercept"] = found["intercept"] + raised
     found["raised"] = np.array([raised])
@@ -513,6 +517,8 @@ def _raised(
     from scipy.special import expit
 
     k, n_docs = min(_BEST, len(learned.nodes) - 1), Y.shape[0]
+    if k < 1:
+        return 0.0
     rows = np.unique(np.linspace(0, n_docs - 1, min(n_docs, _RAISED_ON)).astype(np.int64))
     by_source, right, answered = np.zeros(len(sources)), 0, 0
     best, truth, rivals, likely = [], [], [], []
