@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linnaeus.engine import blocks
-from linnaeus.typing import FloatArray, IntArray
+from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["IncompleteLabels", "IncompleteMatches", "root_of"]
 
@@ -139,7 +139,7 @@ class IncompleteLabels:
         row = np.searchsorted(bounds, known, side="right") - 1
         shape = last - first, self._labels_of.shape[0]
 
-        def documents(chosen: IntArray) -> sparse.csr_array:
+        def documents(chosen: IntArray) -> CSR:
             D = sparse.csr_array((np.ones(len(chosen)), (row[chosen] - first, roots[known[chosen]])), shape=shape)
             D.data[:] = 1.0
             return D
