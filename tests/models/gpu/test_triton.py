@@ -8,7 +8,7 @@ import torch
 from scipy import sparse
 
 from linnaeus.models.gpu import newton
-from linnaeus.models.gpu.columns import LossPairs, Shares
+from linnaeus.models.gpu.columns import LeafShares, LossPairs
 from linnaeus.models.gpu.documents import on_device, product, reference_product
 from linnaeus.models.gpu.inner import Inner, inner_matrix
 from linnaeus.models.gpu.recorded import Flag, Recorder
@@ -92,7 +92,7 @@ def test_shares_and_corners() -> None:
     Q[torch.arange(130), torch.arange(130) % 37] = 1  # vertices without leaves, leaves with one and two parents
     Q[::5, 39] = 0.25
     V, A, more = torch.randn((333, 40)), torch.randn((333, 130)), torch.randn((333, 130))
-    here, there = Shares(Q), Shares(Q.cuda())
+    here, there = LeafShares(Q), LeafShares(Q.cuda())
     torch.testing.assert_close(
         there.of_vertices(V.cuda(), more.cuda()).cpu(), here.of_vertices(V, more), rtol=1e-4, atol=1e-4
     )

@@ -31,9 +31,9 @@ from linnaeus.models.gpu.streamed import Documents
 __all__ = [
     "DeviceLeaves",
     "LabelColumns",
+    "LeafShares",
     "LossPairs",
     "Positives",
-    "Shares",
     "beyond",
     "caught",
     "grown",
@@ -188,8 +188,8 @@ def shared_negative(X: Documents, cost: Tensor, loss: str, tol: float) -> tuple[
     return A[:, 0].float(), system.apply(A)[:, 0].float()
 
 
-class Shares:
-    """Shares Q of the leaves of a block in inner vertices (n_columns x these, float64), of which few are not zero."""
+class LeafShares:
+    """LeafShares Q of the leaves of a block in inner vertices (n_columns x these, float64), of which few are not zero."""
 
     def __init__(self, Q: Tensor) -> None:
         self.Q = Q
@@ -224,17 +224,17 @@ class DeviceLeaves:
     positives: Positives
     rows: Tensor | None
     inner: Tensor  # inner vertices they are linked to
-    shares: Shares
+    shares: LeafShares
     own: Tensor  # 1 / r of every leaf
     system: LabelColumns
     features: Tensor | None
     A: Tensor
     S: Tensor
-    held_shares: Shares = field(init=False, repr=False)
+    held_shares: LeafShares = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         # A diagonal above the coupling of a leaf with several parents: s_p sum_q s_q, for one parent s_p^2.
-        self.held_shares = Shares(self.shares.Q * self.shares.Q.sum(1, keepdim=True))
+        self.held_shares = LeafShares(self.shares.Q * self.shares.Q.sum(1, keepdim=True))
 
     @property
     def n_columns(self) -> int:
@@ -245,7 +245,7 @@ class DeviceLeaves:
         return self.system.X
 
     def centres(self, M: Tensor, *, every: bool = False) -> Tensor:
-        """Shares of inner weights, features x leaves; of the block's features, or of all."""
+        """LeafShares of inner weights, features x leaves; of the block's features, or of all."""
         return self.shares.of_vertices(self._corner(M, every=every))
 
     def centre_scores(self, M: Tensor, storage: torch.dtype, more: Tensor | None = None) -> Tensor:
@@ -262,7 +262,7 @@ class DeviceLeaves:
         elif len(self.inner):
             self._add(q, product(self.X.T, self.shares.of_leaves(self.A).to(storage)))
 
-    def pull(self, q: Tensor, gradients: Tensor, shares: Shares | None = None) -> None:
+    def pull(self, q: Tensor, gradients: Tensor, shares: LeafShares | None = None) -> None:
         """Add to q what the leaves' gradients, features x leaves, pull at the inner vertices."""
         if len(self.inner):
             self._add(q, (shares or self.shares).of_leaves(gradients.to(q.dtype)))

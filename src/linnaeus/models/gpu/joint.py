@@ -43,8 +43,8 @@ from scipy import sparse
 from linnaeus.engine.gpu import GPUEngine
 from linnaeus.models.gpu.columns import (
     DeviceLeaves,
+    LeafShares,
     Positives,
-    Shares,
     beyond,
     caught,
     grown,
@@ -129,11 +129,11 @@ class Regions:
         self.value, self.tried, self.first, self.length = (features.new_zeros(()) for _ in range(4))
         self.falls, self.small, self.close = (Flag(X.device) for _ in range(3))
 
-    def shares(self, block: DeviceLeaves) -> tuple[Tensor, Shares]:
+    def shares(self, block: DeviceLeaves) -> tuple[Tensor, LeafShares]:
         """(regions that a block's leaves belong to, shares n_columns x these)."""
         regions, place = torch.unique(self.region[block.inner], return_inverse=True)
         Q = torch.zeros((block.n_columns, len(regions)), dtype=torch.float64, device=self.X.device)
-        return regions, Shares(Q.index_add_(1, place, block.shares.Q))
+        return regions, LeafShares(Q.index_add_(1, place, block.shares.Q))
 
     def bind(self, M: Tensor, blocks: list[DeviceLeaves], storage: torch.dtype) -> None:
         """Move M, which changes in place, from now on, with the scores of these blocks."""
@@ -364,7 +364,7 @@ class JointTraining:
         system, features = positives.looked_at(self.X, rows, self.cost, self.loss, self.storage, own)
         return DeviceLeaves(
             part, positives, rows, torch.as_tensor(vertices.astype(np.int64), device=device),
-            Shares(torch.as_tensor(shares, device=device)), own, system, features, zero, zero.clone(),
+            LeafShares(torch.as_tensor(shares, device=device)), own, system, features, zero, zero.clone(),
         )  # fmt: skip
 
     def point(self) -> DevicePoint:
