@@ -189,7 +189,7 @@ def shared_negative(X: Documents, cost: Tensor, loss: str, tol: float) -> tuple[
 
 
 class LeafShares:
-    """LeafShares Q of the leaves of a block in inner vertices (n_columns x these, float64), of which few are not zero."""
+    """Shares Q of the leaves of a block in inner vertices (n_columns x these, float64), of which few are not zero."""
 
     def __init__(self, Q: Tensor) -> None:
         self.Q = Q
@@ -245,7 +245,7 @@ class DeviceLeaves:
         return self.system.X
 
     def centres(self, M: Tensor, *, every: bool = False) -> Tensor:
-        """LeafShares of inner weights, features x leaves; of the block's features, or of all."""
+        """Shares of inner weights, features x leaves; of the block's features, or of all."""
         return self.shares.of_vertices(self._corner(M, every=every))
 
     def centre_scores(self, M: Tensor, storage: torch.dtype, more: Tensor | None = None) -> Tensor:
