@@ -106,7 +106,7 @@ class IncompleteLabels:
         Parameters
         ----------
         roots : ndarray of int
-            Numbers of the roots of the words of documents; 0 and -1 are no words of labels.
+            Numbers of the roots of the words of documents; 0 and -1 are not words of labels.
         bounds : ndarray of shape (n_docs + 1,)
             Where every document begins.
         title_ends : ndarray of shape (n_docs,)

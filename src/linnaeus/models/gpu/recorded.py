@@ -5,7 +5,7 @@ piece of an iteration, a function without arguments that reads and writes arrays
 once and replayed with one call. Between pieces the host asks for a `Flag`, on which it decides what comes next.
 
 What a piece needs again when it is repeated it must change in place: a replay does not run its Python code, and names
-that were bound anew still mean the arrays of the recording.
+that were bound again still mean the arrays of the recording.
 
 Recordings of one `Recorder` share their temporary memory. Arrays that live from piece to piece of a sequence are safe
 until the last one of it is recorded; those that another sequence reads must be referred to as long as it is used.
