@@ -196,6 +196,18 @@ def test_without_time_for_folds_the_held_out_quarter_decides(monkeypatch) -> Non
     assert run.best().candidate.C == 1.0
 
 
+@pytest.mark.parametrize(("budget", "chosen"), [(None, "GlobalTreeModel"), (30.0, "OneVsRestSVM")])
+def test_only_a_budget_that_was_given_is_worth_a_clearly_worse_model(monkeypatch, budget, chosen) -> None:
+    evaluator = Fixed(prefers("GlobalTreeModel", 1.0))
+    run = begun(evaluator, budget)
+    monkeypatch.setattr("linnaeus.auto.search.time.perf_counter", lambda: evaluator.now)
+    run.began = 0.0
+    run.run()
+    assert run.budget == 30.0
+    evaluator.now = 1.2 * run.budget  # the machine was slower than forecast
+    assert run.best().candidate.model == chosen
+
+
 def test_with_enough_time_the_report_does_not_speak_of_the_clock() -> None:
     run = begun(Fixed(prefers("RRSVM", 1.0)))
     run.run()

@@ -86,6 +86,7 @@ _FOR_MIXING = 0.1  # share of the budget that is left for mixtures, and for the 
 _FOR_FIRST, _FOR_ROUNDS = 0.4, 0.75  # share of the budget that is over after the first round, and after all rounds
 _LARGEST_LAST = 0.4  # share of the budget that the last fit of a candidate may take
 _OVER = 1.1  # times the budget that the last fit may end at, where others took longer than was forecast
+_OVER_USUAL = 1.5  # the same where nobody gave a budget: a clearly worse model would be a bad bargain for some seconds
 _FINALISTS, _NEAR = 4, 0.01  # candidates that are compared in folds, and how far below the best they may be
 _FOLD_FITS, _FOR_FOLDS = 5.5, 0.25  # fits that holding out every document takes, and the most of the budget for them
 
@@ -107,6 +108,7 @@ class Search:
     decided: Candidate | None = None  # the best of nearly equal ones
     folded: dict[Candidate, Outcome] = field(default_factory=dict)  # with every document held out once
     n_skipped: int = 0
+    usual: bool = False  # whether nobody gave a budget
     share: float = 1.0  # of the budget that the present round may use up
     began: float = field(default_factory=lambda: time.perf_counter())
     earlier: float = 0.0  # seconds of what was kept from an earlier run, and of what was done before the search
@@ -266,7 +268,8 @@ class Search:
         """Whether a fit on all documents fits into the budget; that of the first of all has to."""
         if self.budget is None or outcome is self.tried[0]:
             return True
-        return self.spent + self._last * self._fit_seconds(outcome) + self._after() <= _OVER * self.budget
+        latest = self.budget * (_OVER_USUAL if self.usual else _OVER)
+        return self.spent + self._last * self._fit_seconds(outcome) + self._after() <= latest
 
     def _limit(self, n_docs: int, *, new: bool, must: bool) -> float | None:
         """Seconds after which a fit is stopped.
@@ -343,8 +346,8 @@ class Search:
         flat = self._first(self.models[0])
         base = self.measure(flat, whole, must=True)
         assert base is not None
-        usual = self.budget is None
         if self.budget is None:
+            self.usual = True
             self.budget = max(LEAST_BUDGET, TIMES_FLAT * base.seconds * self.evaluator.Y.shape[0] / whole)
         if self.left <= 0:
             self.notes.append(
@@ -354,7 +357,7 @@ class Search:
             return
         sizes = _sizes(whole)
         self.share = _FOR_FIRST if len(sizes) > 1 else _FOR_ROUNDS
-        going = self._explore(sizes[0], usual=usual)
+        going = self._explore(sizes[0])
         self.share = _FOR_ROUNDS
         for n_docs in sizes[1:]:
             ranked = sorted(going, key=lambda one: -one.value)[: max(2, -(-len(going) // _KEPT))]
@@ -400,7 +403,7 @@ class Search:
         alone = model == self.models[0] and first.pull is not None and "C" in self.tuned
         return replace(first, pull=PULLS[-1]) if alone else first
 
-    def _explore(self, n_docs: int, *, usual: bool) -> list[Outcome]:
+    def _explore(self, n_docs: int) -> list[Outcome]:
         """The first round: variants with the flat model, all models, and C of the best half."""
         flat, by_ranking = self.models[0], self.evaluator.measure == measures.RANKING
         learns: list[str | None] = list(self.evaluator.learnable) if "learn" in self.tuned else [None]
@@ -411,7 +414,7 @@ class Search:
         variants = [name for name in self.evaluator.variants if name not in {TEXTS, *self._larger_maps()}]
         variants = sorted(variants, key=lambda name: "map" not in name) if "features" in self.tuned else [PLAIN]
         tried = [self.measure(self._first(flat, features, learns[0]), n_docs) for features in variants]
-        if usual and self.budget is not None:  # ten times a flat fit, whatever the features
+        if self.usual and self.budget is not None:  # ten times a flat fit, whatever the features
             longest = max((self._fit_seconds(one) for one in tried if one), default=0.0)
             self.budget = max(self.budget, TIMES_FLAT * longest)
         features = max((one for one in tried if one), key=lambda one: one.value, default=None)
