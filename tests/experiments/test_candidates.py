@@ -65,7 +65,11 @@ def test_quick_models_get_the_time_of_a_whole_search_while_slow_ones_share_the_r
     assert sum(found.values()) == 540.0
 
 
-def test_shares_are_never_more_than_there_is() -> None:
+def test_shares_are_never_more_than_there_is_and_those_that_get_none_need_most() -> None:
     forecasts = {f"model {i}": RunForecast(10.0 * i, 2.0 * i) for i in range(1, 8)}
-    for seconds in (0.0, 5.0, 60.0, 200.0, 1000.0):
-        assert sum(shares(forecasts, seconds).values()) == pytest.approx(seconds)
+    for seconds in (2.0, 20.0, 60.0, 200.0, 1000.0):
+        found = shares(forecasts, seconds)
+        assert sum(found.values()) == pytest.approx(seconds)
+        assert all(share == 0.0 or share >= forecasts[name].least for name, share in found.items())
+        needs = [forecasts[name].least for name, share in found.items() if share]
+        assert needs == [one.least for one in forecasts.values()][: len(needs)]

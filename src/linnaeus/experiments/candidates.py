@@ -192,26 +192,29 @@ def shares(forecasts: Mapping[str, RunForecast], seconds: float) -> dict[str, fl
     Returns
     -------
     dict of str to float
-        What each needs at least, where there is enough for that, and equal parts of the rest. A model takes no more
-        than it is likely to need, or than a whole search takes at least, while others would like to have more.
+        What each needs at least, and equal parts of the rest. A model takes no more than it is likely to need, or than
+        a whole search takes at least, while others would like to have more. Where there is not enough for all, those
+        that need most get nothing: a run that cannot end is of no use to anybody.
 
     Examples
     --------
     >>> both = {"NodeSVM": RunForecast(6.0, 2.0), "HM3": RunForecast(90.0, 8.0)}
     >>> shares(both, 200.0), shares(both, 80.0), shares(both, 6.0)
-    ({'NodeSVM': 70.0, 'HM3': 130.0}, {'NodeSVM': 30.0, 'HM3': 50.0}, {'NodeSVM': 3.0, 'HM3': 3.0})
+    ({'NodeSVM': 70.0, 'HM3': 130.0}, {'NodeSVM': 30.0, 'HM3': 50.0}, {'NodeSVM': 6.0, 'HM3': 0.0})
     """
-    seconds = max(0.0, seconds)
-    least = {name: one.least for name, one in forecasts.items()}
-    if sum(least.values()) > seconds:
-        least = dict.fromkeys(forecasts, 0.0)
-    found, left = dict(least), seconds - sum(least.values())
-    more = {name: max(one.likely, LEAST_BUDGET) - least[name] for name, one in forecasts.items()}
+    found, left = dict.fromkeys(forecasts, 0.0), max(0.0, seconds)
+    going: list[str] = []
+    for name in sorted(forecasts, key=lambda name: forecasts[name].least):
+        if forecasts[name].least <= left:
+            found[name] = forecasts[name].least
+            left -= found[name]
+            going.append(name)
+    more = {name: max(forecasts[name].likely, LEAST_BUDGET) - found[name] for name in going}
     for i, name in enumerate(sorted(more, key=lambda name: more[name])):
         part = max(0.0, min(more[name], left / (len(more) - i)))
         found[name] += part
         left -= part
-    return {name: value + left / len(found) for name, value in found.items()}
+    return {name: value + (left / len(going) if name in going else 0.0) for name, value in found.items()}
 
 
 _CORRECTION = 20.0  # times: finished runs never make a forecast larger or smaller than this

@@ -2,10 +2,10 @@
 
 Models are tried on a few documents to forecast their time, and run in the order of the forecasts, each in a process of
 its own. A run gets the time that it needs at least and an equal part of the rest; quick models, whose search is over
-sooner, leave time to the slow ones (`shares`). Finished runs correct the forecasts of their family. A model that is
-forecast to take longer and cannot be stopped in between is put off: it gets the time that the others leave, and is left
-out, with the reason, only if it is forecast to take more than twice that time. Finished runs are kept (`run_folder`):
-the same call reads them.
+sooner, leave time to the slow ones, and where there is not enough for all, those that need most get none (`shares`).
+Finished runs correct the forecasts of their family. A model that is forecast to take longer and cannot be stopped in
+between is put off: it gets the time that the others leave, and is left out, with the reason, only if it is forecast to
+take more than twice that time. Finished runs are kept (`run_folder`): the same call reads them.
 """
 
 from __future__ import annotations
