@@ -183,7 +183,7 @@ def markdown(found: dict[str, Any]) -> str:
     lines += [f"`{found['command']}`", "", said, "", f"**{found['sentence']}**", "", _measured(found)]
     others = [one for one in found["runs"] if not one["measures"]]
     if others:
-        lines += ["", page.table([{"model": o["model"], "": o["status"], "why": o["reason"]} for o in others])]
+        lines += ["", page.table([{"model": o["model"], "status": o["status"], "why": o["reason"]} for o in others])]
     noted = [one for one in found["runs"] if one["note"]]
     if noted:
         lines += ["", *(f"- {one['model']}: {one['note']}" for one in noted)]

@@ -6,7 +6,7 @@ import importlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -76,15 +76,18 @@ costs = st.sampled_from(["half", "normalised", "zero_one", "subscription", "matr
 def test_passes_move_as_their_twin_does(kernel, tax, seed, face, cost, capacity) -> None:
     # Four pairs of two right and two wrong classes depend on each other: their masses would not be unique.
     p = problem(tax, seed, face, cost)
-    rows, ours, theirs = p["rows"], state(p, capacity), state(p, capacity)
+    rows, ours, theirs, moved = p["rows"], state(p, capacity), state(p, capacity), state(p, capacity)
+    moved["W"] += 1e-10 * np.random.default_rng(seed).normal(size=moved["W"].shape)
     for whole in (True, False, True):
         results = [
             module.sweep(
                 *rows.matrix, p["gram"], rows.squared_norm, rows.bias, p["laid"].arrays, *p["labels"], p["bound"],
                 p["order"], whole, 0.0, *s.values(),
             )
-            for module, s in ((kernel, ours), (reference, theirs))
+            for module, s in ((kernel, ours), (reference, theirs), (reference, moved))
         ]  # fmt: skip
+        # Where two pairs tie, rounding decides which of them moves: the twin itself then takes another way.
+        assume(np.allclose(results[1], results.pop(), atol=1e-6, rtol=1e-6))
         np.testing.assert_allclose(*results, atol=1e-7, rtol=1e-7)
         for name in ("W", "sizes", "violation"):
             np.testing.assert_allclose(ours[name], theirs[name], atol=1e-7)

@@ -66,6 +66,8 @@ def test_a_model_learns_from_the_verdicts_and_replaces_the_lexical_one(alone, mo
 
 
 class _InThisProcess:
+    pid = os.getpid()
+
     def __init__(self, command: list[str], **_: object) -> None:
         self.folders = [Path(folder) for folder in command[-2:]]
 
