@@ -3,7 +3,8 @@
     python -m benchmarks serve_annif --annif ENVIRONMENT/bin/annif --seconds 10
 
 Both learn from one half of the demo corpus, are started as services and suggest ten subjects for the other half, in
-batches of 64 documents (Annif: 32, which is the most that it takes) that several clients send.
+batches of 64 documents (Annif: 32, which is the most that it takes) that several clients send: to `top` of the service,
+and to the address that both have, `suggest-batch`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import time
 from pathlib import Path
 
 from benchmarks import machine
-from benchmarks.serve_load import serve_model
+from benchmarks.serve_load import send_requests, serve_model
 from linnaeus import OneVsRestSVM, Pipeline, save
 from linnaeus.data import demo_corpus
 from linnaeus.features.text import TextFeatures
@@ -43,15 +44,20 @@ def run(arguments: list[str]) -> dict[str, object]:
         pipe = Pipeline(OneVsRestSVM(demo.taxonomy, random_state=0), TextFeatures())
         save(pipe.fit(texts[::2], demo.labels[::2]), folder / "demo")
         process, port = serve_model(str(folder / "demo"), 1, [])
+        parts = [texts[1::2][i : i + 64] for i in range(0, len(texts) // 2 - 63, 64)]
+        send_requests(port, parts, given.clients, 1.0)
+        top = 64 * len(send_requests(port, parts, given.clients, given.seconds)) / given.seconds
         own = _measured(process, port, texts[1::2], 64, given.clients, given.seconds)
         _train_annif(given.annif, folder, demo.taxonomy.names, texts[::2], demo.labels[::2])
         process, port = _serve_annif(given.annif, folder)
         theirs = _measured(process, port, texts[1::2], 32, given.clients, given.seconds)
     result: dict[str, object] = {
         "machine": machine.describe(),
-        "linnaeus_documents_per_second": round(own, 1),
+        "linnaeus_top_documents_per_second": round(top, 1),
+        "linnaeus_suggest_documents_per_second": round(own, 1),
         "annif_documents_per_second": round(theirs, 1),
-        "ratio": round(own / theirs, 1),
+        "ratio_of_top": round(top / theirs, 1),
+        "ratio_of_suggest": round(own / theirs, 1),
     }
     print(json.dumps(result, indent=1))
     return result

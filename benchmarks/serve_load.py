@@ -46,12 +46,14 @@ def run(arguments: list[str]) -> dict[str, object]:
         process, port = serve_model(model, given.workers, extra)
         try:
             ready = time.perf_counter() - started
-            _load(port, [[text] for text in texts], given.clients, 1.0)  # fills what is filled by the first requests
+            send_requests(
+                port, [[text] for text in texts], given.clients, 1.0
+            )  # fills what is filled by the first requests
             before = _processor_seconds(process.pid)
-            single = _load(port, [[text] for text in texts], given.clients, given.seconds)
+            single = send_requests(port, [[text] for text in texts], given.clients, given.seconds)
             between = _processor_seconds(process.pid)
             parts = [texts[i : i + given.batch] for i in range(0, len(texts) - given.batch + 1, given.batch)] or [texts]
-            batches = _load(port, parts, given.clients, given.seconds)
+            batches = send_requests(port, parts, given.clients, given.seconds)
             after = _processor_seconds(process.pid)
         finally:
             process.terminate()
@@ -104,7 +106,7 @@ def serve_model(model: str, workers: int, extra: list[str]) -> tuple[subprocess.
     raise SystemExit("the service ended before it was ready")
 
 
-def _load(port: int, bodies: list[list[str]], clients: int, seconds: float) -> list[float]:
+def send_requests(port: int, bodies: list[list[str]], clients: int, seconds: float) -> list[float]:
     """Seconds of each request that was answered in time, from clients that send one after the other.
 
     The clients are sockets of one thread: threads of Python would wait for each other, and their waits be measured.
