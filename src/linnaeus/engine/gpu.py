@@ -115,6 +115,12 @@ class GPUEngine:
         free = int(0.9 * free)
         return free if self.memory is None else min(free, self.memory)
 
+    def release_memory(self) -> None:
+        """Give memory of the device that PyTorch keeps and nothing uses back to it."""
+        if self.device.startswith("cuda"):
+            with find_torch().cuda.device(self.device):
+                find_torch().cuda.empty_cache()
+
     def map(self, function: Callable[[S, T], R], tasks: Iterable[T], shared: S) -> Iterator[R]:
         """Run tasks one after the other, because each fills the device; with a cluster, one on each of its GPUs."""
         if self.cluster is not None:

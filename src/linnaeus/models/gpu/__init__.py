@@ -5,6 +5,7 @@
     columns          blocks of labels as Newton's method sees them: losses over pairs document x label, leaves
     recorded         operations that repeat, as CUDA graphs
     newton           Newton's method by conjugate gradients, many columns in lock-step, over dual variables
+    margin           the same for the squared hinge, on lists of pairs within the margin; on CUDA `triton_lists`
     screening        which documents a block looks at
     inner            the vertices between the leaves, solved exactly
     flat             blocks of labels that know nothing of each other, as an engine runs them

@@ -11,6 +11,7 @@ are in float32, or in float64 where the result is to certify something.
 from __future__ import annotations
 
 import warnings
+import weakref
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -34,6 +35,8 @@ class SparseRows:
     n_columns: int
     _transposed: SparseRows | None = field(default=None, repr=False)
     layout: object = field(default=None, repr=False)  # what the products keep beside it
+    # What this is the transpose of. A cycle of references would keep the memory of both until it is collected.
+    _origin: weakref.ref[SparseRows] | None = field(default=None, repr=False)
 
     @property
     def n_rows(self) -> int:
@@ -51,6 +54,9 @@ class SparseRows:
     @property
     def T(self) -> SparseRows:
         """The transpose, made on first use and kept."""
+        found = None if self._origin is None else self._origin()
+        if found is not None:
+            return found
         if self._transposed is None:
             order = torch.argsort(self.indices, stable=True)
             rows = torch.repeat_interleave(
@@ -60,7 +66,7 @@ class SparseRows:
             counts = torch.bincount(self.indices, minlength=self.n_columns)
             torch.cumsum(counts, 0, out=indptr[1:])
             self._transposed = SparseRows(indptr, rows[order], self.values[order], self.n_rows)
-            self._transposed._transposed = self
+            self._transposed._origin = weakref.ref(self)
         return self._transposed
 
     def rows(self, wanted: Tensor) -> SparseRows:

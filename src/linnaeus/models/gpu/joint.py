@@ -54,7 +54,8 @@ from linnaeus.models.gpu.columns import (
 )
 from linnaeus.models.gpu.documents import SparseRows, Tensor, on_device, product, squares
 from linnaeus.models.gpu.inner import Inner
-from linnaeus.models.gpu.newton import ConjugateGradients, Newton, Pieces, ScaledVectors, converge, dots
+from linnaeus.models.gpu.margin import MarginNewton
+from linnaeus.models.gpu.newton import ConjugateGradients, Newton, ScaledVectors, converge, dots
 from linnaeus.models.gpu.recorded import Flag, Piece, Recorder
 from linnaeus.models.gpu.streamed import Documents, placed, turned
 from linnaeus.models.recursive.network import Network
@@ -63,10 +64,12 @@ from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix
 
 __all__ = ["DevicePoint", "JointTraining", "Regions", "regions_of"]
 
-_STEPS, _PRODUCTS, _HALVINGS = 3, 60, 8  # of a move of the regions
+_STEPS, _PRODUCTS, _HALVINGS = 2, 60, 8  # of a move of the regions
 _RESIDUAL, _GRADIENT = 0.1, 0.05
 _START_TOLERANCE = 1e-2
 _FORCING = 0.2  # residual of a Newton step of the leaves; more is wasted while inner vertices move
+_SHORTFALL = 1.0  # of a Newton step on lists: what it may leave of the fall that it gains
+_VISITS = (3, 2)  # Newton steps on lists, in the first round and later
 _SCREEN_FIRST, _SCREEN_EVERY = 4, 16  # rounds after which all documents are looked at, beside the end
 _REGIONS = 64
 _MOVE_EVERY = 2  # rounds from one move of the regions to the next
@@ -248,11 +251,19 @@ class _Visit:
     """Newton steps of a block's leaves at M; they then pull at ``pulled``, and hold ``held``, n_inner x n_features."""
 
     def __init__(
-        self, block: DeviceLeaves, M: Tensor, pulled: Tensor, held: Tensor, storage: torch.dtype, recorder: Recorder
-    ) -> None:
+        self, block: DeviceLeaves, M: Tensor, pulled: Tensor, held: Tensor, weight: Tensor, storage: torch.dtype,
+        recorder: Recorder,
+    ) -> None:  # fmt: skip
         self.block, self.M, self.pulled, self.held = block, M, pulled, held
         self.storage, self.recorder = storage, recorder
-        self.newton = Newton(block.system, block.A, block.S, tol=_SOLVED, forcing=_FORCING)
+        place = (block.system, block.A, block.S)
+        self.newton: Newton | MarginNewton
+        if block.rows is None:
+            self.newton = Newton(*place, tol=_SOLVED, forcing=_FORCING, max_products=_PRODUCTS_OF_LEAVES)
+        else:
+            self.newton = MarginNewton(
+                *place, weight, tol=_SOLVED, forcing=_SHORTFALL, max_products=_PRODUCTS_OF_LEAVES
+            )
         self._recorded: tuple[Piece, Piece, Piece] | None = None
 
     def __call__(self, n_steps: int, *, hold: bool) -> int:
@@ -263,7 +274,7 @@ class _Visit:
         before = self.newton.n_products
         for _ in range(n_steps):
             begin()
-            if not self.newton.finish_step(_PRODUCTS_OF_LEAVES):
+            if not self.newton.finish_step():
                 break
         pull()
         if hold:
@@ -293,7 +304,8 @@ class _Visit:
         newton = self.newton
         begin, *pieces, pull, hold = self.recorder.record([self.begin, *newton.pieces, self.pull, self.hold])
         if self.recorder.enabled:
-            newton.recorded, self._recorded = Pieces(*pieces), (begin, pull, hold)
+            newton.keep(pieces)
+            self._recorded = (begin, pull, hold)
         newton.forget()
 
 
@@ -403,8 +415,9 @@ class JointTraining:
     def _bind(self, changed: Collection[int]) -> None:
         """Let visits, moves and the measure work on blocks whose documents changed."""
         for number in changed:
-            place = (self.M, self._step, self._held, self.storage, self.recorder)
-            self._visits[number] = _Visit(self.blocks[number], *place)
+            block = self.blocks[number]
+            place = (self.M, self._step, self._held, self.positive_weight[block.columns], self.storage, self.recorder)
+            self._visits[number] = _Visit(block, *place)
         self.regions.bind(self.M, self.blocks, self.storage)
         self._repeated.pop("measure", None)
 
@@ -467,8 +480,10 @@ class JointTraining:
         self._step.zero_()
         if hold:
             self._held.zero_()
+        first, later = (3, 1) if self.near is None else _VISITS
+        steps = later if self.n_rounds else first
         for number in range(len(self.blocks)):
-            self.n_products += self._visits[number](1 if self.n_rounds else 3, hold=hold)
+            self.n_products += self._visits[number](steps, hold=hold)
 
     def _factor(self) -> None:
         """Factor what inner vertices and the leaves that hold them hold each other by."""

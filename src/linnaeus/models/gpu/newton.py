@@ -35,6 +35,7 @@ from linnaeus.models.gpu.recorded import Flag, Piece
 
 __all__ = [
     "ConjugateGradients",
+    "LineSearch",
     "Newton",
     "Pieces",
     "ScaledVectors",
@@ -121,9 +122,9 @@ def accept(t: Tensor, b: Tensor, xb: Tensor, a: Tensor, s: Tensor) -> None:
     s.addcmul_(t, xb)
 
 
-_ARMIJO, _HALVINGS = 1e-4, 30
-_TINY = 1e-300
-_LEAST = 1e-4  # curvature of a direction over that of the residual: what is less is rounding
+ARMIJO = 1e-4
+TINY = 1e-300
+LEAST = 1e-4  # curvature of a direction over that of the residual: what is less is rounding
 
 
 class System(Protocol):
@@ -154,7 +155,46 @@ class Pieces(NamedTuple):
     accept: Piece
 
 
-class Newton:
+class LineSearch:
+    """The end of a Newton step: lengths t of all columns along a direction, halved until no objective rises.
+
+    ``halvings`` are made before a column rests, ``rounding`` is how far sums of float32 waver, part of an objective.
+    """
+
+    halvings: int
+    rounding: float
+    system: System
+    scores: Tensor
+    XB: Tensor
+    t: Tensor
+    rises: Tensor
+    energy: Tensor
+    slope: Tensor
+    bent: Tensor
+    fall: Tensor
+    objective: Tensor
+    risen: Flag
+    moves: Flag
+
+    def shorten(self) -> None:
+        """Halve the lengths of columns whose objective rose, at last to 0, and try again."""
+        halved = (0.5 * self.t).masked_fill(self.t < 0.5**self.halvings, 0)
+        self.t.copy_(torch.where(self.rises, halved, self.t))
+        self.rises.copy_(self._rises())
+
+    def _rises(self) -> Tensor:
+        """Whether objectives rise by the lengths; a column with length 0 does not."""
+        t = self.t
+        new = 0.5 * (self.energy + 2 * t * self.slope + t**2 * self.bent)
+        new += self.system.losses(self.scores, self.XB, t)
+        rises = new > self.objective - ARMIJO * t * self.fall + self.rounding * self.objective.abs()
+        rises &= t > 0
+        self.risen.put(rises.any())
+        self.moves.put((t > 0).any())
+        return rises
+
+
+class Newton(LineSearch):
     """The iteration: dual variables A and scores S = X W, both changed in place, and where it stands.
 
     A step is made of pieces between which the host decides (`recorded`): `begin`, `set_out`, `look` and `advance`
@@ -162,14 +202,16 @@ class Newton:
     solved rest.
     """
 
+    halvings, rounding = 30, 1e-7
+
     def __init__(
         self, system: System, A: Tensor, S: Tensor, centre: Tensor | None = None, *, n_steps: int = 0, tol: float = 0.0,
-        forcing: float = 0.1,
+        forcing: float = 0.1, max_products: int = 40,
     ) -> None:  # fmt: skip
         self.system, self.A, self.S = system, A, S
         self.centre = centre  # scores that do not depend on A; S is beside them
         self.n_steps, self.n_products = n_steps, 0  # pairs of products with X' and X
-        self.tol, self.forcing = tol, forcing
+        self.tol, self.forcing, self.max_products = tol, forcing, max_products
         self.solved, self.close, self.risen, self.moves = (Flag(A.device) for _ in range(4))
         self.recorded: Pieces | None = None
 
@@ -177,6 +219,10 @@ class Newton:
     def pieces(self) -> Pieces:
         """What a step runs after `begin`; bound methods are not kept, which would keep the arrays alive."""
         return self.recorded or Pieces(self.set_out, self.look, self.advance, self.arrive, self.shorten, self.accept)
+
+    def keep(self, pieces: list[Piece]) -> None:
+        """Run these recordings of `pieces` from now on."""
+        self.recorded = Pieces(*pieces)
 
     def run(
         self, tol: float, max_steps: int, *, forcing: float = 0.1, max_products: int = 40, measure: bool = True
@@ -186,23 +232,23 @@ class Newton:
         A direction is followed until its residual is ``forcing`` of the gradient. Without ``measure`` figures are those
         before the last step.
         """
-        self.tol, self.forcing = tol, forcing
+        self.tol, self.forcing, self.max_products = tol, forcing, max_products
         while True:
             self.begin(self.S if self.centre is None else self.S + self.centre)
             objective, gap = self.objective, self.gap
             if self.n_steps >= max_steps or self.solved.sent():
                 break
-            if not self.finish_step(max_products) or (not measure and self.n_steps >= max_steps):
+            if not self.finish_step() or (not measure and self.n_steps >= max_steps):
                 break
         self.forget()
         return objective, gap
 
-    def finish_step(self, max_products: int) -> bool:
+    def finish_step(self) -> bool:
         """What comes after `begin`; False if no column moved."""
         pieces = self.pieces
         self.n_products += 1
         pieces.set_out()
-        for _ in range(max_products):
+        for _ in range(self.max_products):
             pieces.look()
             self.n_products += 1
             if self.close.sent():
@@ -244,14 +290,14 @@ class Newton:
         """
         self.image = self.system.apply(self.rho)
         gamma, curvature = curve(self.rho, self.image, self.D)
-        torch.div(gamma, self.gamma.clamp(min=_TINY), out=self.share)
+        torch.div(gamma, self.gamma.clamp(min=TINY), out=self.share)
         if self.system.rounded:
             share = self.share.to(self.rho.dtype)
             image = torch.addcmul(self.image, share, self.image_of_way)
             bent = dots(image, torch.addcmul(torch.addcmul(self.rho, share, self.way), self.D, image))
         else:
-            less = self.share * gamma / self.length.clamp(min=_TINY)
-            bent = torch.maximum(curvature - less, _LEAST * curvature)
+            less = self.share * gamma / self.length.clamp(min=TINY)
+            bent = torch.maximum(curvature - less, LEAST * curvature)
         self.length.copy_(self._length(gamma, bent))
         self.gamma.copy_(gamma)
         self.close.put((gamma <= self.target).all())
@@ -264,29 +310,13 @@ class Newton:
 
     def _length(self, gamma: Tensor, curvature: Tensor) -> Tensor:
         """Of a step; 0 where the target is reached."""
-        return (gamma / curvature.clamp(min=_TINY)).masked_fill(~(gamma > self.target), 0)
+        return (gamma / curvature.clamp(min=TINY)).masked_fill(~(gamma > self.target), 0)
 
     def arrive(self) -> None:
         """Try the whole direction."""
         self.slope, self.bent = along(self.B, self.XB, self.S)
         self.t = torch.ones_like(self.objective)
         self.rises = self._rises()
-
-    def shorten(self) -> None:
-        """Halve the lengths of columns whose objective rose, at last to 0, and try again."""
-        halved = (0.5 * self.t).masked_fill(self.t < 0.5**_HALVINGS, 0)
-        self.t.copy_(torch.where(self.rises, halved, self.t))
-        self.rises.copy_(self._rises())
-
-    def _rises(self) -> Tensor:
-        """Whether objectives rise by the lengths; sums of float32 scores waver by about 1e-7 of them."""
-        t = self.t
-        new = 0.5 * (self.energy + 2 * t * self.slope + t**2 * self.bent)
-        new += self.system.losses(self.scores, self.XB, t)
-        rises = new > self.objective - _ARMIJO * t * self.fall + 1e-7 * self.objective.abs()
-        self.risen.put(rises.any())
-        self.moves.put((t > 0).any())
-        return rises
 
     def accept(self) -> None:
         """Go along the direction."""
@@ -327,10 +357,10 @@ class ConjugateGradients:
         self.curvature = vectors.bend()
 
     def follow(self) -> None:
-        length = (self.gamma / self.curvature.clamp(min=_TINY)).masked_fill(~(self.gamma > self.target), 0)
+        length = (self.gamma / self.curvature.clamp(min=TINY)).masked_fill(~(self.gamma > self.target), 0)
         self.fall += length * self.gamma
         gamma = self.vectors.follow(length)
-        torch.div(gamma, self.gamma.clamp(min=_TINY), out=self.share)
+        torch.div(gamma, self.gamma.clamp(min=TINY), out=self.share)
         self.gamma.copy_(gamma)
         self.close.put((gamma <= self.target).all())
 

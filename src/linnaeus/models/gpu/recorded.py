@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import torch
 
@@ -50,6 +51,12 @@ class Flag:
         return bool(self._value)
 
 
+@cache
+def _stream(device: str) -> torch.cuda.Stream:
+    """The stream of all recordings: libraries keep memory for every stream that they were used on."""
+    return torch.cuda.Stream(device)
+
+
 class Recorder:
     """Makes pieces into graphs on CUDA, from when it is ``ready``; elsewhere, and before, pieces stay functions.
 
@@ -63,7 +70,7 @@ class Recorder:
         self.n_recorded = 0
         if self.enabled:
             self._pool = torch.cuda.graph_pool_handle()
-            self._stream = torch.cuda.Stream(device)
+            self._stream = _stream(str(device))
 
     @property
     def recording(self) -> bool:
