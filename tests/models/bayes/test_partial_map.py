@@ -29,7 +29,7 @@ class Stage:
 
     def __call__(self, rho, tol, clock) -> Round:
         clock.remaining -= 3.0
-        return Round(np.ones((2, 1)), np.ones((1, 1)), np.ones((1, 1)), 1.0, 1.0, False)
+        return Round(np.ones((2, 1)), 1.0, 1.0, False)
 
 
 @pytest.mark.parametrize(("seconds", "rounds"), [(1.0, 1), (5.0, 1), (6.5, 2), (100.0, 7)])

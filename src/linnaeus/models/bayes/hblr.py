@@ -29,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 from linnaeus.data.check import Problem
 from linnaeus.engine import Clock, GPUEngine, blocks, format_bytes, get_engine, single_blas_thread
 from linnaeus.errors import DataError, EngineError, ParameterError, check_choice, check_number
+from linnaeus.models.bayes.leaves import LeafModes
 from linnaeus.models.bayes.modes import make_likelihood
 from linnaeus.models.bayes.precisions import (
     MODELS,
@@ -48,7 +49,7 @@ from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.solvers.rows import with_constant
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, Array, Engine, FloatArray, Matrix
+from linnaeus.typing import CSR, Array, Engine, FloatArray, IntArray, Matrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 __all__ = ["HBLR", "OnDevice"]
 
 _BLOCK = 1024
-_TOLERANCE = 1e-6
+_TOLERANCE, _STEPS = 1e-6, 3
 _VECTORS = 11  # arrays of the shape of the scores that a block holds at a time
 
 
@@ -82,13 +83,15 @@ class OnDevice(InTurn):
                 "fit. engine='threads' needs no device memory."
             )
         super().__post_init__()
+        self.balances = False  # a few Newton steps a round do not follow precisions over orders of magnitude
 
-    def _solved(self, rho: FloatArray) -> Iterator[tuple[slice, tuple[FloatArray, FloatArray, float]]]:
+    def _solved(self, leaves: IntArray, tol: float) -> Iterator[tuple[IntArray, LeafModes]]:
         assert isinstance(self.engine, GPUEngine)
+        every = np.arange(self.tree.n_leaves)
         for part in blocks(self.tree.n_leaves, self.engine.columns or _BLOCK):
-            yield part, self._block(part, rho)
+            yield every[part], self._block(part)
 
-    def _block(self, part: slice, rho: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    def _block(self, part: slice) -> LeafModes:
         import torch
         from scipy import sparse
 
@@ -106,7 +109,7 @@ class OnDevice(InTurn):
         leaves = self.tree.leaves[part]
         Y = self.Y[:, part].tocoo()
         rows, columns = (torch.as_tensor(x.astype(np.int64), device=device) for x in (Y.row, Y.col))
-        prior = torch.as_tensor(rho[leaves, 0], device=device)
+        prior = torch.as_tensor(self.prior[part], device=device)
         centre = torch.as_tensor(self.weights[self.tree.parent[leaves]].astype(np.float32), device=device).T
         system = LabelColumns(X, LossPairs("logistic", cost[:, None], rows, columns, cost[rows]), inverse=1 / prior)
         A = self.duals.get(part.start)
@@ -114,14 +117,15 @@ class OnDevice(InTurn):
             A = torch.zeros((X.n_rows, len(leaves)), device=device)
         start = product(X, centre.contiguous())
         newton = Newton(system, A, system.apply(A), start)
-        newton.run(_TOLERANCE, self.shared.n_steps, measure=False)
+        newton.run(_TOLERANCE, 1 if self.weights.dtype == np.float32 else _STEPS, measure=False)
         self.duals[part.start] = newton.A
         S = newton.S + start
         W = centre + product(X.T, newton.A) / prior.float()
-        curvature = product(X_squares, system.pairs.derivatives(S)[1])
-        variance = 1 / (prior.float() + curvature)
-        value = float(system.pairs.value(S).sum())
-        return W.T.cpu().numpy(), variance.T.cpu().numpy(), value
+        slope, curvature = system.pairs.derivatives(S)[:2]
+        information = product(X_squares, curvature) / prior.float()
+        distance = (product(X.T, newton.A + slope) / prior.float()).norm(dim=0)
+        parts = (W.T, information.T, system.pairs.value(S), distance, (W - centre).norm(dim=0))
+        return LeafModes(*(tensor.cpu().numpy() for tensor in parts))
 
     def arrays(self) -> dict[str, Array]:
         return super().arrays() | {f"dual {start}": A.cpu().numpy() for start, A in self.duals.items()}
@@ -209,6 +213,10 @@ class HBLR(LongFit, LinearTaxonomyClassifier):
     Notes
     -----
     There is no ``random_state``: nothing is drawn, the same documents give the same model.
+
+    Where there are many more features than the documents of a label determine, precisions of deep nodes are learned
+    very low. By blocks of leaves (``schedule``) none is learned below 1e-12. ``change_`` has the largest relative
+    change of a precision and that of the weights, round by round; a fit that ends above ``tol`` warns.
 
     Examples
     --------
@@ -371,8 +379,8 @@ class HBLR(LongFit, LinearTaxonomyClassifier):
         engine = get_engine(self.engine, self.n_jobs, gpu=on_device)
         if self.inference == "map":
             stage = self._stage(X, Y, c, engine, full)
-            if self.learn_precisions and isinstance(stage, InTurn):  # priors of rare labels are so wide that rounds
-                precisions = precisions.moved_to(np.maximum(precisions.mean, 1.0))  # from there would be lost
+            if self.learn_precisions and isinstance(stage, InTurn):
+                precisions = stage.start(precisions)
             return maximise(stage, precisions, **how)
         dense = np.asarray(Y.toarray(), np.float64)
         state = Variational(X, dense, c, self.tree_, precisions, self.likelihood_ == "softmax", full, engine)

@@ -1,15 +1,9 @@
 """Two ways to the mode of all weights for given precisions, with Laplace's variances: the stages of `maximise`.
 
-`Together` solves one problem in all leaves and inner vertices (`modes`). `InTurn`, for binary likelihoods, runs blocks
-of leaves on an engine, then moves all inner vertices between them. Given the inner vertices every leaf is a problem of
-its own,
-
-    min_w  1/2 prec |w - w_parent|^2 + sum_i c_i log(1 + exp(-y_i w'x_i))
-
-of which a block of sixteen takes a few Newton steps in lock-step (conjugate gradients, scaled by the diagonal of the
-Hessian, which is also the Laplace precision). One call is one round of the paper's parallel scheme: leaves and inner
-vertices do not wait for each other to settle before precisions move. Only sums over features are kept of variances and
-differences, so that memory is that of the weights.
+`Together` solves one problem in all leaves and inner vertices (`modes`). `InTurn`, for binary likelihoods, solves
+blocks of leaves on an engine (`leaves`), then moves all inner vertices between them. One call is one round of the
+paper's parallel scheme: leaves and inner vertices do not wait for each other to settle before precisions move. Only
+sums over features are kept of variances and differences, so that memory is that of the weights.
 
 Covariances of the leaves are diagonal, or full, each leaf by itself: Psi_n = (X' Diag(b_n) X + Diag(prec_n))^-1, where
 b_n is how much the documents bend the (bound on the) loss of leaf n. Where features are correlated the inverse of the
@@ -25,9 +19,9 @@ Partial maximum a posteriori takes weights at their mode, Laplace's variances, p
              3  precisions := their posterior, given means and variances         (`precisions`)
     until neither weights nor precisions move
 
-The third step is taken in its quick form, and the rounds are accelerated by Anderson's method: the next point mixes the
-last few, with the same fixed points. For an iteration x <- F(x) with residuals f_k = F(x_k) - x_k, the mixture is the
-one whose residual, if F were linear, would be least:
+The third step is taken in its quick form, or (`InTurn`) goes to the common fixed point of all precisions. Rounds are
+accelerated by Anderson's method: the next point mixes the last few, with the same fixed points. For an iteration
+x <- F(x) with residuals f_k = F(x_k) - x_k, the mixture is the one whose residual, if F were linear, would be least:
 
     min over gamma |f_k - D gamma|,      x_{k+1} = F(x_k) - (E + D) gamma,      D, E: differences of f and of x
 """
@@ -42,22 +36,19 @@ from typing import Protocol
 import numpy as np
 
 from linnaeus.engine import Clock, blocks
-from linnaeus.losses.surrogate import Logistic
+from linnaeus.models.bayes.leaves import LeafModes, LeafTask, Shared, solve_leaves
 from linnaeus.models.bayes.modes import BinaryLikelihood, SoftmaxLikelihood, find_mode
-from linnaeus.models.bayes.precisions import Precisions
+from linnaeus.models.bayes.precisions import LEAST_PRECISION, Precisions
 from linnaeus.models.checkpoint import Checkpoint, Pace
 from linnaeus.models.label_tree import LabelTree
-from linnaeus.models.solvers.cg import Direction, Which, column_dots, conjugate_gradients, step_length
 from linnaeus.typing import CSR, Array, Engine, FloatArray, IntArray, Matrix
 
 __all__ = [
     "Anderson",
     "InTurn",
-    "LeafTask",
     "Posterior",
     "Round",
     "Rounds",
-    "Shared",
     "Stage",
     "Together",
     "fits",
@@ -67,12 +58,13 @@ __all__ = [
     "link_spread",
     "maximise",
     "moved",
-    "solve_leaves",
 ]
 
 
 class Anderson:
-    """Feed it x and F(x), it answers where to look next; steps are never longer than ``most`` in any coordinate.
+    """Feed it x and F(x), it answers where to look next.
+
+    Steps are never longer than ``most`` in any coordinate, or than that of F where it is longer and can be ``trusted``.
 
     Examples
     --------
@@ -88,7 +80,7 @@ class Anderson:
         self.points: list[FloatArray] = []
         self.residuals: list[FloatArray] = []
 
-    def __call__(self, x: FloatArray, image: FloatArray) -> FloatArray:
+    def __call__(self, x: FloatArray, image: FloatArray, *, trusted: bool = False) -> FloatArray:
         residual = (image - x).ravel()
         if self.residuals and np.linalg.norm(residual) > 2 * np.linalg.norm(self.residuals[-1]):
             self.points, self.residuals = [], []  # too bold: begin again
@@ -100,7 +92,8 @@ class Anderson:
             E, D = (np.diff(np.array(A), axis=0).T for A in (self.points, self.residuals))
             gamma = np.linalg.lstsq(D, residual, rcond=1e-8)[0]
             step = residual - (E + D) @ gamma
-        return x + np.clip(step, -self.most, self.most).reshape(x.shape)
+        most = np.maximum(np.abs(residual), self.most) if trusted else self.most
+        return x + np.clip(step, -most, most).reshape(x.shape)
 
     def arrays(self) -> dict[str, FloatArray]:
         """The memory, for a checkpoint."""
@@ -187,19 +180,20 @@ class Rounds:
 
 @dataclass
 class Round:
-    """What the first two steps found: q and Psi_n of every vertex but the root, by feature or summed over them.
+    """What the first two steps found, and what precisions learn from.
 
-    ``moved`` is how far the weights are from those of the round before, relative to their norm; ``complete`` is False
-    where a time limit cut the round short.
+    ``spread`` are q and Psi_n of every vertex but the root, by feature or summed over them; or ``balance``, what
+    `Precisions.balanced` takes. ``moved`` is how far the weights are from those of the round before, or from their
+    mode, relative to their norm; ``complete`` is False where a time limit cut the round short.
     """
 
     weights: FloatArray
-    q: FloatArray
-    own: FloatArray
     objective: float
     moved: float
     exact: bool
     complete: bool = True
+    spread: tuple[FloatArray, FloatArray] | None = None
+    balance: tuple[FloatArray, FloatArray] | None = None
 
 
 class Stage(Protocol):
@@ -262,7 +256,10 @@ def maximise(
         change = [0.0, found.moved]
         converged = not learn and (found.exact or found.moved <= tol)
         if learn:
-            new = precisions.well_determined(found.q, found.own)
+            if found.balance is not None:
+                new = precisions.balanced(*found.balance)
+            elif found.spread is not None:
+                new = precisions.well_determined(*found.spread)
             change[0] = float(np.abs(new.mean / precisions.mean - 1).max())
             converged = max(change) <= tol
         history.append(change)
@@ -274,7 +271,9 @@ def maximise(
             break
         stops = clock.over or clock.remaining < before - clock.remaining
         if learn:
-            precisions = new.moved_to(np.exp(mix(np.log(precisions.mean), np.log(new.mean))))
+            balanced = found.balance is not None
+            mixed = np.exp(mix(np.log(precisions.mean), np.log(new.mean), trusted=balanced))
+            precisions = new.moved_to(np.maximum(mixed, LEAST_PRECISION) if balanced else mixed)
         if found.complete:
             rounds.save(kept, due=stops)
         if stops:
@@ -298,7 +297,12 @@ def link_spread(tree: LabelTree, mean: FloatArray, variance: FloatArray) -> tupl
     return own + variance[above] + (mean[1:] - mean[above]) ** 2, own
 
 
-_BLOCK, _STEPS, _PRODUCTS = 16, 3, 30
+_BLOCK = 16  # leaves to a task
+_STEPS = 3  # of Newton's method in a round, where precisions are not balanced
+_RARE = 32  # documents of a label, on average, up to which few documents decide about its weights
+_NEAR = 4  # documents beside its own of which the features of a label are thought to be known at the start
+_AIM, _LOOSE = 0.3, 0.1  # distance of leaves to their modes: of the tolerance, and as long as precisions still change
+_OF_LEAVES = ("prior", "distance", "losses", "gamma", "norms", "above", "response")
 _FEATURES = 1024  # at a time, for the inner vertices
 _LARGE = 5 * 10**6  # vertices x features from which weights are in single precision, and rounds lighter
 _FULL_FEATURES, _FULL_NUMBERS = 300, 10**8  # for which full covariances are little work
@@ -335,9 +339,9 @@ class Together:
             self.covariance = leaf_covariances(self.X, bend, stiff[self.tree.leaves], self.engine)[0]
             self.variances = 1 / stiff
             self.variances[self.tree.leaves] = np.einsum("nii->ni", self.covariance)
-        q, own = link_spread(self.tree, self.weights, self.variances)
+        spread = link_spread(self.tree, self.weights, self.variances)
         exact = mode.gap <= 1e-3 * tol * mode.objective
-        return Round(self.weights, q, own, mode.objective, away, exact, exact or not clock.over)
+        return Round(self.weights, mode.objective, away, exact, exact or not clock.over, spread)
 
     def arrays(self) -> dict[str, Array]:
         return {"V": self.V, "weights": self.weights}
@@ -362,36 +366,13 @@ def inner_stiffness(tree: LabelTree, rho: FloatArray) -> FloatArray:
     return rho + tree.children_sum(rho)
 
 
-@dataclass(frozen=True)
-class Shared:
-    """What all tasks need: documents, their squares, weights, how many Newton steps to take and how carefully.
-
-    Documents whose curvature is below ``background`` times a leaf's mean are minded by their diagonal only.
-    """
-
-    X: Matrix
-    squares: Matrix
-    c: FloatArray
-    n_steps: int
-    background: float
-
-
-@dataclass(frozen=True)
-class LeafTask:
-    """Some leaves: documents and column of their positives, parents' weights, precisions, weights as they are.
-
-    Weights are leaves x features, precisions leaves x 1.
-    """
-
-    positives: tuple[IntArray, IntArray]
-    centre: FloatArray
-    prior: FloatArray
-    weights: FloatArray
-
-
 @dataclass
 class InTurn:
-    """Y is n_docs x n_leaves, CSC; ``keep`` the variances of the leaves."""
+    """Y is n_docs x n_leaves, CSC; ``keep`` the variances of the leaves.
+
+    A leaf whose distance to the mode, after what precisions and parents have moved since, is small enough is not solved
+    again.
+    """
 
     X: Matrix
     Y: CSR
@@ -400,11 +381,13 @@ class InTurn:
     engine: Engine
     keep: bool = True
     constant: bool = False  # whether the last feature is one: it starts where a label of mean size would have it
+    balances: bool = field(init=False)  # whether precisions go to their common fixed point in every round
     weights: FloatArray = field(init=False)
     variances: FloatArray | None = None
     covariance: None = None
 
     def __post_init__(self) -> None:
+        self.balances = self.Y.nnz <= _RARE * self.tree.n_leaves
         shape = (self.tree.n_vertices, self.X.shape[1])
         dtype = np.float32 if shape[0] * shape[1] > _LARGE else np.float64
         self.weights = np.zeros(shape, dtype)
@@ -413,131 +396,97 @@ class InTurn:
             self.weights[:, -1] = np.log(share / (1 - share))
         self.variances = np.zeros((self.tree.n_leaves, shape[1]), dtype) if self.keep else None
         X = self.X.astype(dtype)
-        how = (1, 3.0) if dtype == np.float32 else (_STEPS, 0.05)
         squares = X**2 if isinstance(X, np.ndarray) else X.multiply(X).tocsr()
-        self.shared = Shared(X, squares, self.c.astype(dtype), *how)
+        self.shared = Shared(X, squares, self.c.astype(dtype), 3.0 if dtype == np.float32 else 0.05)
+        n = self.tree.n_leaves
+        self.prior, self.distance = np.ones(n), np.full(n, np.inf)  # distance: to the mode, at most
+        self.losses, self.gamma, self.norms = np.zeros(n), np.zeros(n), np.zeros(n)
+        self.above, self.response = np.zeros(n), np.zeros(n)  # distances to the parents; see `LeafModes`
 
     def __call__(self, rho: FloatArray, tol: float, clock: Clock) -> Round:
-        tree, n = self.tree, self.tree.n_vertices
-        trace, away, norm, loss = np.zeros(n), 0.0, 0.0, 0.0
-        for part, (W, variance, value) in self._solved(rho):
+        tree, prior = self.tree, rho[self.tree.leaves, 0]
+        share = self.prior / prior
+        self.distance = self.distance + np.abs(np.log(share)) * self.response
+        change = float(np.abs(np.log(share)).max()) if np.isfinite(self.distance).all() else np.inf
+        aim = min(max(_AIM * tol, _LOOSE * min(change, 1.0)), _LOOSE)
+        self.prior = prior.copy()
+        open_ = np.flatnonzero(~(self.distance <= aim * self.above) | (not self.balances))
+        away = 0.0
+        for part, found in self._solved(open_, aim):
             leaves = tree.leaves[part]
-            away += float(((W - self.weights[leaves]) ** 2).sum())
-            norm += float((W**2).sum())
-            loss += value
-            self.weights[leaves], trace[leaves] = W, variance.sum(axis=1)
+            away += float(((found.weights - self.weights[leaves]) ** 2).sum(dtype=np.float64))
+            self.weights[leaves] = found.weights
+            self.losses[part], self.distance[part], self.response[part] = found.losses, found.distance, found.response
+            self.norms[part] = (found.weights**2).sum(axis=1, dtype=np.float64)
+            known = found.information / (1 + found.information)
+            self.gamma[part] = known.sum(axis=1, dtype=np.float64)
             if self.variances is not None:
-                self.variances[part] = variance
-        stiff = inner_stiffness(tree, rho)[tree.inner]
-        trace[tree.inner] = (self.weights.shape[1] / stiff)[:, 0]
-        differences = self._settle_inner(rho)
+                self.variances[part] = (1 - known) / prior[part, None]
+        differences, moved = self._settle_inner(rho)
+        self.above = np.sqrt(differences[tree.leaves])
+        self.distance += moved[tree.parent[tree.leaves]]
+        error = float(np.sqrt((self.distance**2).sum() / max(self.norms.sum(), 1e-300)))
+        away = float(np.sqrt(away / max(self.norms.sum(), 1e-300)))
+        objective = float(self.losses.sum()) + 0.5 * float(rho[:, 0] @ differences)
+        if self.balances:
+            balance = (differences, self.gamma)
+            return Round(self.weights, objective, max(away, error), False, balance=balance)
+        trace = np.zeros(tree.n_vertices)
+        trace[tree.inner] = (self.weights.shape[1] / inner_stiffness(tree, rho)[tree.inner])[:, 0]
+        trace[tree.leaves] = (self.weights.shape[1] - self.gamma) / prior
         own = trace[1:, None]
-        q = own + trace[tree.parent[1:], None] + differences[1:, None]
-        energy = 0.5 * float(rho[:, 0] @ differences)
-        return Round(self.weights, q, own, loss + energy, float(np.sqrt(away / max(norm, 1e-300))), False)
+        spread = (own + trace[tree.parent[1:], None] + differences[1:, None], own)
+        return Round(self.weights, objective, away, False, spread=spread)
 
-    def _solved(self, rho: FloatArray) -> Iterator[tuple[slice, tuple[FloatArray, FloatArray, float]]]:
-        """Leaves and what `solve_leaves` gives for them."""
-        parts = list(blocks(self.tree.n_leaves, _BLOCK))
-        tasks = (self._task(part, rho) for part in parts)
+    def start(self, precisions: Precisions) -> Precisions:
+        """Where rounds begin; priors of rare labels are so wide that the first ones would be lost."""
+        if not self.balances:
+            return precisions.moved_to(np.maximum(precisions.mean, 1.0))
+        words = self.X.shape[1] if isinstance(self.X, np.ndarray) else self.X.nnz / max(1, self.X.shape[0])
+        gamma = np.minimum(words * (np.diff(self.Y.indptr) + _NEAR), self.X.shape[1])
+        return precisions.balanced(np.zeros(self.tree.n_vertices), gamma)
+
+    def _solved(self, leaves: IntArray, tol: float) -> Iterator[tuple[IntArray, LeafModes]]:
+        """Numbers of leaves and their modes."""
+        parts = [leaves[part] for part in blocks(len(leaves), _BLOCK)]
+        tasks = (self._task(part, tol) for part in parts)
         return zip(parts, self.engine.map(solve_leaves, tasks, self.shared), strict=True)
 
-    def _task(self, part: slice, rho: FloatArray) -> LeafTask:
+    def _task(self, part: IntArray, tol: float) -> LeafTask:
         leaves = self.tree.leaves[part]
         Y = self.Y[:, part].tocoo()
         centre = self.weights[self.tree.parent[leaves]]
-        return LeafTask((Y.row, Y.col), centre, rho[leaves].astype(centre.dtype), self.weights[leaves])
+        n_steps = None if self.balances else 1 if centre.dtype == np.float32 else _STEPS
+        return LeafTask(
+            (Y.row, Y.col), centre, self.prior[part], self.weights[leaves], tol if self.balances else 0.0, n_steps
+        )
 
-    def _settle_inner(self, rho: FloatArray) -> FloatArray:
-        """Inner vertices to their optimum, some features at a time; |w_n - w_parent|^2 of all (root: |w|^2)."""
-        squares = np.zeros(self.tree.n_vertices)
+    def _settle_inner(self, rho: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Inner vertices to their optimum, some features at a time.
+
+        |w_n - w_parent|^2 of all vertices (root: |w|^2), and how far each has moved.
+        """
+        squares, moved = np.zeros(self.tree.n_vertices), np.zeros(self.tree.n_vertices)
         for part in blocks(self.weights.shape[1], _FEATURES):
-            W = self.tree.between(self.weights[:, part].astype(np.float64), rho)
+            before = self.weights[:, part].astype(np.float64)
+            W = self.tree.between(before, rho)
             self.weights[:, part] = W
+            moved += ((W - before) ** 2).sum(axis=1)
             W[1:] -= W[self.tree.parent[1:]]
             squares += (W**2).sum(axis=1)
-        return squares
+        return squares, np.sqrt(moved)
 
     @property
     def variance(self) -> FloatArray | None:
         return self.variances
 
     def arrays(self) -> dict[str, Array]:
-        return {"weights": self.weights}
+        kept = {name: getattr(self, name) for name in ("weights", "variances", *_OF_LEAVES)}
+        return {name: array for name, array in kept.items() if array is not None}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        self.weights[:] = arrays["weights"]
-
-
-def solve_leaves(shared: Shared, task: LeafTask) -> tuple[FloatArray, FloatArray, float]:
-    """(weights, Laplace variances, sum of the losses) of the leaves of a task, after some Newton steps.
-
-    Variances are those at the last point but one, which at the end is the same.
-    """
-    X, c, prior = shared.X, shared.c, task.prior.T
-    W, centre = np.ascontiguousarray(task.weights.T), np.ascontiguousarray(task.centre.T)  # features x leaves
-    signs = np.full((X.shape[0], W.shape[1]), -1, W.dtype)
-    signs[task.positives] = 1
-    S = np.asarray(X @ W)
-    value, R, D = _losses(S, signs, c)
-    slack = 1e-6 if W.dtype == np.float32 else 0.0
-    for _ in range(shared.n_steps):
-        away = prior * (W - centre)
-        G = away + np.asarray(X.T @ R)
-        diagonal = prior + np.asarray(shared.squares.T @ D)
-        found = _direction(shared, D, prior, G, diagonal)
-        trial = _Trial(signs, c, S, np.asarray(X @ found.x), value.copy(), R, D)
-        allowed = slack * np.abs(value + 0.5 * column_dots(away, W - centre))
-        step = step_length(found, G, away, trial, value, weight=prior[0], columns=True, slack=allowed)
-        t = step.astype(W.dtype)
-        W, S, value = W + t * found.x, S + t * trial.XV, trial.value
-    return W.T, 1 / diagonal.T, float(value.sum())
-
-
-@dataclass
-class _Trial:
-    """Losses along lines of scores; values and derivatives are those of every column's last trial."""
-
-    signs: FloatArray
-    c: FloatArray
-    S: FloatArray
-    XV: FloatArray
-    value: FloatArray
-    R: FloatArray
-    D: FloatArray
-
-    def __call__(self, t: FloatArray, which: Which) -> FloatArray:
-        scores = self.S[:, which] + t.astype(self.S.dtype) * self.XV[:, which]
-        self.value[which], self.R[:, which], self.D[:, which] = _losses(scores, self.signs[:, which], self.c)
-        return self.value[which]
-
-
-def _losses(S: FloatArray, signs: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(sum of the losses of every leaf, derivatives, second derivatives)."""
-    value, slope, curvature = Logistic().expand(signs * S)
-    total = np.einsum("i,ij->j", c, value, dtype=np.float64)
-    return total, c[:, None] * signs * slope, c[:, None] * curvature
-
-
-def _direction(shared: Shared, D: FloatArray, prior: FloatArray, G: FloatArray, diagonal: FloatArray) -> Direction:
-    """V with the Hessian's residual a tenth of the gradient in every column.
-
-    Where labels are rare most documents are background: they bend a leaf's loss a little, all alike. Left to the
-    diagonal they cost nothing; line search and gradient see them, so that only the direction is a little worse.
-    """
-    X, rest = shared.X, prior
-    kept = np.flatnonzero((D > shared.background * D.mean(axis=0)).any(axis=1))
-    if len(kept) < 0.5 * len(D):
-        X, D = X[kept], D[kept]
-        rest = np.maximum(diagonal - np.asarray(shared.squares[kept].T @ D), prior)
-
-    def product(V: FloatArray, _: FloatArray) -> tuple[FloatArray, None]:
-        return rest * V + np.asarray(X.T @ (D * np.asarray(X @ V))), None
-
-    def precondition(residual: FloatArray) -> FloatArray:
-        return residual / diagonal
-
-    return conjugate_gradients(product, -G, precondition=precondition, max_products=_PRODUCTS, columns=True)
+        for name in self.arrays():
+            getattr(self, name)[:] = arrays[name]
 
 
 def fits(tree: LabelTree, n_features: int) -> bool:
