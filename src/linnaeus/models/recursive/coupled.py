@@ -23,8 +23,10 @@ vertices, L the network's Laplacian with its anchors), and one problem in the le
 
     gradient  G = V + X'R,      Hessian  dV + X'(D o (X dV K)),      gap  P - D = 1/2 <G, G K>
 
-K is also the preconditioner: conjugate gradients then converge as on a flat problem. Where documents are
-dense and features correlated, alternating between leaves and inner nodes takes ten times as long.
+With K = U diag(k) U', W is written A U' along the axes of K, and documents along their principal axes (`solvers.cg`),
+with the squares s of their lengths. The Hessian is then nearly diagonal, 1/k + a s, with the mean curvature a of the
+losses: this is the preconditioner. Where documents are dense and features correlated, alternating between leaves and
+inner nodes takes far longer.
 """
 
 from __future__ import annotations
@@ -48,7 +50,16 @@ from linnaeus.models.recursive.leaves import (
 )
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.recursive.solver import JointSolver, entries_at
-from linnaeus.models.solvers.cg import Direction, NewtonBlock, Which, conjugate_gradients, step_length, whole_dot
+from linnaeus.models.solvers.cg import (
+    Direction,
+    NewtonBlock,
+    PrincipalAxes,
+    Which,
+    conjugate_gradients,
+    principal_axes,
+    step_length,
+    whole_dot,
+)
 from linnaeus.models.solvers.dual_cd import LOSSES, PANEL
 from linnaeus.models.solvers.rows import aligned_zeros
 from linnaeus.typing import Array, FloatArray, IntArray, Matrix, is_sparse
@@ -56,6 +67,8 @@ from linnaeus.typing import Array, FloatArray, IntArray, Matrix, is_sparse
 __all__ = ["CoupledLeaves", "CoupledSolver", "fits_coupled", "leaf_kernel", "newton_start"]
 
 _STEPS, _PRODUCTS, _HALVINGS = 50, 200, 34
+_RESIDUAL = 0.3  # of a direction
+_ALONE = 1e-3  # of the diagonal of K: with less beside it (pull=inf) leaves have hardly anything in common
 
 
 def leaf_kernel(network: Network) -> tuple[FloatArray, FloatArray]:
@@ -81,16 +94,13 @@ def leaf_kernel(network: Network) -> tuple[FloatArray, FloatArray]:
 def newton_start(solver: JointSolver, tol: float, clock: Clock) -> None:
     """Bring leaves (``U`` of the blocks) and inner vertices to a gap of ``tol``, from the leaves' ``U`` as they stand.
 
-    Steps count as sweeps. Where time is over, the variables are kept in ``newton_pulls``, and a later call continues
+    Steps count as sweeps. Where time is over, the variables are kept in ``newton_at``, and a later call continues
     with them to the same solution.
     """
     leaves, blocks, inner = solver.leaves, solver.blocks, solver.inner
     assert isinstance(leaves, DenseLeaves)
     network, dtype = inner.network, leaves.dtype
     K, moved = leaf_kernel(network)
-    V = solver.newton_pulls
-    if V is None:
-        V = np.hstack([block.U[:, : block.n_columns] for block in blocks]) * network.leaf_total
     Y = np.full((len(leaves.X), network.n_leaves), -1, dtype)
     c = np.empty_like(Y)
     for block in blocks:
@@ -99,10 +109,15 @@ def newton_start(solver: JointSolver, tol: float, clock: Clock) -> None:
         weight = block.total * block.weight(dtype)[:, : block.n_columns]  # of the joint problem, not divided by S
         signs = Y[:, block.columns]
         c[:, block.columns] = leaves.bound[:, None] * np.where(signs > 0, weight[0], weight[1])
-    problem = _Problem(NewtonBlock(leaves.X, Y, c, leaves.loss, dtype.type(leaves.bias)), K.astype(dtype))
+    problem = _problem(leaves, Y, c, K)
     state = solver.state
-    V, state.sweep, state.newton_done = problem.solve(V.astype(dtype), state.sweep, tol, clock)
-    state.measure_first, solver.newton_pulls = True, None if state.newton_done else V
+    A = solver.newton_at
+    if A is None:
+        start = np.hstack([block.U[:, : block.n_columns] for block in blocks]) * network.leaf_total
+        A = problem.along(start.astype(dtype))
+    A, state.sweep, state.newton_done = problem.solve(A, state.sweep, tol, clock)
+    V = problem.pulls(A)
+    state.measure_first, solver.newton_at = True, None if state.newton_done else A
     for block in blocks:
         block.U[:, : block.n_columns] = V[:, block.columns] / block.total
     M = np.zeros((len(inner.M) * PANEL, network.n_inner), dtype)
@@ -110,47 +125,91 @@ def newton_start(solver: JointSolver, tol: float, clock: Clock) -> None:
     inner.solved[:] = inner.M[:] = M.reshape(-1, PANEL, network.n_inner).transpose(0, 2, 1)
 
 
+def _problem(leaves: DenseLeaves, Y: FloatArray, c: FloatArray, K: FloatArray) -> _Problem:
+    """The problem of all leaves along the axes of documents and of K."""
+    X, dtype = leaves.X, leaves.dtype
+    axes = principal_axes(X, leaves.bound, leaves.bias)
+    if axes is None:
+        X = np.hstack([X, np.full((len(X), 1), leaves.bias, dtype)])
+        axes = PrincipalAxes(X, np.eye(X.shape[1], dtype=dtype), np.zeros(X.shape[1]))
+    k: FloatArray = np.diagonal(K)
+    U: FloatArray | None = None
+    if (np.abs(K).sum(axis=1) - k).max() > _ALONE * k.min():
+        k, axes_of_leaves = np.linalg.eigh(K)
+        U = axes_of_leaves.astype(dtype)
+    return _Problem(NewtonBlock(axes.X, Y, c, leaves.loss, dtype.type(0)), axes, U, k, leaves.bound)
+
+
 @dataclass
 class _Problem:
-    """All leaves in one; ``losses`` holds documents, signs, bounds and loss."""
+    """All leaves in one: ``losses`` holds documents along their axes, signs, bounds and loss.
+
+    K = U diag(k) U'; U is None where it is the identity.
+    """
 
     losses: NewtonBlock
-    K: FloatArray
+    axes: PrincipalAxes
+    U: FloatArray | None
+    k: FloatArray
+    bound: FloatArray
 
-    def solve(self, V: FloatArray, taken: int, tol: float, clock: Clock) -> tuple[FloatArray, int, bool]:
-        """(V, steps taken so far, whether the iteration has ended); every step depends on V alone."""
-        every = np.arange(V.shape[1])
+    def _turned(self, V: FloatArray) -> FloatArray:
+        """V U."""
+        return V if self.U is None else V @ self.U
+
+    def _back(self, A: FloatArray) -> FloatArray:
+        """A U'."""
+        return A if self.U is None else A @ self.U.T
+
+    def along(self, V: FloatArray) -> FloatArray:
+        """The variables A of pulls V."""
+        return self._turned(self.axes.axes.T @ V) * self.k.astype(V.dtype)
+
+    def pulls(self, A: FloatArray) -> FloatArray:
+        """The pulls V of variables A."""
+        return self.axes.axes @ self._back(A / self.k.astype(A.dtype))
+
+    def scores(self, A: FloatArray) -> FloatArray:
+        return self.axes.X @ self._back(A)
+
+    def transposed(self, R: FloatArray) -> FloatArray:
+        return self._turned(self.axes.X.T @ R)
+
+    def solve(self, A: FloatArray, taken: int, tol: float, clock: Clock) -> tuple[FloatArray, int, bool]:
+        """(A, steps taken so far, whether the iteration has ended); every step depends on A alone."""
+        every, k = np.arange(A.shape[1]), self.k.astype(A.dtype)
         while taken < _STEPS:
-            W = V @ self.K
-            S = self.losses.product(W)
+            S, pulls = self.scores(A), A / k
             value, R, D = self.losses.losses_at(S, every)
-            P = 0.5 * float(whole_dot(V, W)) + float(value.sum())
-            G = V + self.losses.transposed(R)
-            GK = G @ self.K
-            if 0.5 * float(whole_dot(G, GK)) <= 0.5 * tol * P:
+            P = 0.5 * float(whole_dot(pulls, A)) + float(value.sum())
+            G = pulls + self.transposed(R)
+            if 0.5 * float(whole_dot(G, G * k)) <= 0.5 * tol * P:
                 break
             if clock.over:
-                return V, taken, False
-            found = self._direction(G, GK, D)
+                return A, taken, False
+            found = self._direction(G, D)
             trial = _Trial(self.losses, S, found.image)
-            step = step_length(found, G, V, trial, value.sum(), halvings=_HALVINGS)[0]
+            found = replace(found, preimage=found.x / k)
+            step = step_length(found, G, pulls, trial, value.sum(), halvings=_HALVINGS)[0]
             if step == 0:  # rounding leaves no descent
                 break
-            V, taken = V + step.astype(V.dtype) * found.preimage, taken + 1
-        return V, taken, True
+            A, taken = A + step.astype(A.dtype) * found.x, taken + 1
+        return A, taken, True
 
-    def _direction(self, G: FloatArray, GK: FloatArray, D: FloatArray) -> Direction:
-        """dW = dV K, dV and X dW with the Hessian's residual a tenth of the gradient, in the norm of K."""
+    def _direction(self, G: FloatArray, D: FloatArray) -> Direction:
+        """dA and the scores of it, with a residual of the Hessian that is a small part of the gradient."""
+        k = self.k.astype(G.dtype)
 
-        def product(pW: FloatArray, pV: FloatArray) -> tuple[FloatArray, FloatArray]:
-            Q = self.losses.product(pW)
-            return pV + self.losses.transposed(D * Q), Q
+        def product(p: FloatArray, _: FloatArray) -> tuple[FloatArray, FloatArray]:
+            Q = self.scores(p)
+            return p / k + self.transposed(D * Q), Q
 
-        def precondition(residual: FloatArray) -> FloatArray:
-            return residual @ self.K
-
+        share = D.sum(axis=0, dtype=np.float64) / self.bound.sum(dtype=np.float64)  # of each leaf, then of each axis
+        share = share if self.U is None else share @ np.square(self.U, dtype=np.float64)
+        nearly = 1.0 / self.k + np.outer(self.axes.squares, share)
+        inverse = (1.0 / nearly).astype(G.dtype)
         return conjugate_gradients(
-            product, -G, precondition=precondition, scaled=-GK, preimages=True, max_products=_PRODUCTS
+            product, -G, precondition=lambda residual: inverse * residual, max_products=_PRODUCTS, tolerance=_RESIDUAL
         )
 
 

@@ -332,7 +332,7 @@ class JointSolver:
     objective: float = np.inf
     gap: float = np.inf
     out_of_time: bool = False
-    newton_pulls: FloatArray | None = None  # where a time limit interrupted Newton's method
+    newton_at: FloatArray | None = None  # where a time limit interrupted Newton's method
     certificate_seconds: float = 0.0  # duration of the last screening
     missed: float = 0.0  # losses of documents that were not candidates in the last screening
     pairs: FloatArray = field(default_factory=lambda: np.zeros(0))  # the blocks' own parts of the gap, last measured

@@ -248,6 +248,7 @@ class _Block:
 
 
 _MANY = 8 * PANEL  # columns that pay for a common start
+_SEVERAL = 2 * PANEL  # columns that pay for the principal axes of dense documents
 
 
 @dataclass(frozen=True)
@@ -261,7 +262,7 @@ class BinaryTraining:
     tol: float
     max_iter: int
     start: FloatArray | None = None  # dual variables at which blocks start, where there are many of them
-    inverse: FloatArray | None = None  # what preconditions blocks of dense documents, where there are many of them
+    along: cg.PrincipalAxes | None = None  # of dense documents, where there are many blocks
     clock: Clock | None = None  # of a block that is solved alone; those of many are planned by their caller
 
     @property
@@ -283,12 +284,12 @@ def prepare_training(
     """
     bound = bound.astype(X.dtype)
     documents = X if not is_sparse(X) and loss in cg.LOSSES else prepare_rows(X, bias)
-    start = inverse = None
-    if not isinstance(documents, Rows) and n_columns >= _MANY:
-        inverse = cg.inverse_curvature(documents, bound, loss, bias)
+    start = along = None
+    if not isinstance(documents, Rows) and n_columns >= _SEVERAL:
+        along = cg.principal_axes(documents, bound, bias)
     if isinstance(documents, Rows) and is_sparse(X) and n_columns >= _MANY:
         start = negative_start(documents, bound, loss=loss, tol=0.3 * tol, max_iter=min(max_iter, 100), seed=0)
-    return BinaryTraining(documents, bound, loss, bias, tol, max_iter, start, inverse)
+    return BinaryTraining(documents, bound, loss, bias, tol, max_iter, start, along)
 
 
 def solve_columns(training: BinaryTraining | DeviceTraining, task: BlockTask) -> BlockSolution:
@@ -309,7 +310,7 @@ def solve_columns(training: BinaryTraining | DeviceTraining, task: BlockTask) ->
         )  # fmt: skip
     return solve_dense_block(
         X, positives, bound, loss=loss, bias=training.bias, tol=tol, max_iter=most, positive_weight=weight,
-        precondition=training.inverse, clock=training.clock,
+        along=training.along, clock=training.clock,
     )  # fmt: skip
 
 
@@ -340,8 +341,10 @@ def binary_footprint(X: Matrix, loss: str) -> Footprint:
     if not is_sparse(X) and loss in cg.LOSSES:
         columns = min(32, rows_that_fit(8 * size * max(X.shape), least=16))
         panels = columns * size * (16 * n_docs + 14 * n_features)
-        squared = (n_features + 1) ** 2 if n_features <= min(cg.MOST_SQUARED, n_docs) else 0
-        rows, preparing = rows + size * squared, preparing + 24 * squared + (rows if squared else 0)
+        if n_features <= min(cg.MOST_SQUARED, n_docs):  # documents along their axes, beside those as they are
+            squared = (n_features + 1) ** 2
+            along = size * n_docs * (n_features + 1)
+            rows, preparing = rows + along + size * squared, preparing + 32 * squared + 2 * along
         return Footprint(columns, rows, preparing, panels, columns * size * n_features)
     # W and the result; V and its squares in double precision while the gap is certified; alpha; the order of the rows.
     panels = PANEL * n_features * (2 * size + 16) + n_docs * (PANEL * size + 12)
