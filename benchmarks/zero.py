@@ -16,11 +16,14 @@ from benchmarks.lexical import citations, mesh
 from benchmarks.problems.base import DATA
 from linnaeus import RRSVM, LexicalModel, Mixture, OneVsRestSVM, Pipeline, Taxonomy
 from linnaeus.features.text import TextFeatures
+from linnaeus.lexical.model import NOT_FOUND
+from linnaeus.lexical.words import as_documents
 from linnaeus.metrics.resampling import permutation_test
 from linnaeus.models.label_priors import label_features
 
 TERMS: dict[str, Any] = {"sublinear_tf": True, "min_df": 2, "stop_words": "english", "analyzer": "stems"}
 MODELS = ("OneVsRestSVM", "RRSVM", "RRSVM, all", "LexicalModel", "Mixture, flat", "Mixture, all")
+LEFT_OUT = ("OneVsRestSVM", "exact labels", "LexicalModel", "RRSVM, all", "Mixture, flat")
 Scores = tuple[np.ndarray, np.ndarray, float]  # nodes, scores, cut
 
 
@@ -94,21 +97,22 @@ def _micro(totals: np.ndarray) -> np.ndarray:
     return np.asarray(2 * totals[..., 0] / (totals[..., 1] + totals[..., 2]))
 
 
-def _scores(corpus: Corpus, name: str, tol: float) -> Scores:
+def _scores(corpus: Corpus, name: str, tol: float, Y: sparse.csr_array | None = None) -> Scores:
+    Y = corpus.Y if Y is None else Y
     if name.startswith("Mixture"):
         joint = RRSVM(answer="all", random_state=0, tol=tol)
         model = joint if name.endswith("all") else OneVsRestSVM(random_state=0, tol=tol)
         sources = [("words", Pipeline(model, TextFeatures(**TERMS))), ("labels", LexicalModel())]
-        mixture = Mixture(sources, corpus.taxonomy, cv=3, learn="given").fit(corpus.texts, corpus.Y)
+        mixture = Mixture(sources, corpus.taxonomy, cv=3, learn="given").fit(corpus.texts, Y)
         return mixture.nodes_, mixture.decision_function(corpus.test_texts), 0.0
     if name == "LexicalModel":
         lexical = LexicalModel(corpus.taxonomy).fit()
         return lexical.nodes_, lexical.decision_function([d["text"] for d in corpus.test]), lexical.cut_
     if name == "OneVsRestSVM":
-        flat = OneVsRestSVM(corpus.taxonomy, random_state=0, tol=tol).fit(corpus.X, corpus.Y)
+        flat = OneVsRestSVM(corpus.taxonomy, random_state=0, tol=tol).fit(corpus.X, Y)
         return flat.nodes_, flat.decision_function(corpus.X_test), 0.0
     joint = RRSVM(corpus.taxonomy, answer="all" if name.endswith("all") else "seen", random_state=0, tol=tol)
-    joint.fit(corpus.X, corpus.Y, label_features=corpus.T)
+    joint.fit(corpus.X, Y, label_features=corpus.T)
     return joint.nodes_, joint.decision_function(corpus.X_test), 0.0
 
 
@@ -127,26 +131,57 @@ def _answers(S: np.ndarray, nodes: np.ndarray, n_nodes: int, cut: float) -> np.n
     return answers
 
 
-def leave_out(corpus: Corpus, share: float, tol: float, seed: int) -> dict[str, Any]:
-    """Recall of nodes hidden from training among the five best: parents and texts, and each of them alone."""
+def leave_out(corpus: Corpus, share: float, tol: float, seed: int, models: Sequence[str] = LEFT_OUT) -> dict[str, Any]:
+    """Recall of nodes hidden from training among the five best, beside that of the others and their micro-F1."""
     Y, hidden = corpus.hidden(share, seed)
-    model = RRSVM(corpus.taxonomy, answer="all", random_state=0, tol=tol).fit(corpus.X, Y, label_features=corpus.T)
     gold = corpus.Y_test.toarray() > 0
-    rows = gold[:, hidden].any(axis=1)
-    X, gold = corpus.X_test[rows], gold[rows]
-    S = model.decision_function(X)
-    text = np.asarray((X @ model.label_weights_).toarray())
-    unseen = model.n_documents_ == 0
-    of_hidden = np.zeros(gold.shape[1], bool)
-    of_hidden[hidden] = True
-    result: dict[str, Any] = {"hidden": len(hidden), "documents": int(rows.sum())}
-    for name, values in (("both", S), ("parents", S - text), ("texts", text)):
-        among_all = _best(values, model.nodes_, gold & of_hidden, 5).sum()
-        among_unseen = _best(values[:, unseen], model.nodes_[unseen], gold & of_hidden, min(5, unseen.sum() - 1)).sum()
-        total = (gold & of_hidden).sum()
-        result[name] = {"all": round(float(among_all / total), 4), "unseen": round(float(among_unseen / total), 4)}
+    of_hidden = np.isin(np.arange(gold.shape[1]), hidden)
+    seen = np.bincount(Y.indices, minlength=gold.shape[1]) > 0
+    asked = gold & of_hidden
+    result: dict[str, Any] = {"hidden": len(hidden), "documents": int(asked.any(axis=1).sum())}
+    first: dict[str, np.ndarray] = {}
+    for model in models:
+        for name, (nodes, S, cut) in _without(corpus, model, Y, tol).items():
+            unseen = ~seen[nodes]
+            found = _best(S, nodes, asked, 5).sum(axis=1)
+            answers = _answers(S, nodes, gold.shape[1], cut)
+            right = gold & seen
+            sums = np.column_stack([(answers & right).sum(axis=1), right.sum(axis=1), answers.sum(axis=1)])
+            row = {"all": float(found.sum() / asked.sum())}
+            if unseen.sum() > 5:
+                row["unseen"] = float(_best(S[:, unseen], nodes[unseen], asked, 5).sum() / asked.sum())
+            row["seen_at_10"] = float(_best(S, nodes, right, 10).sum() / right.sum())
+            row["seen_micro_f1"] = float(_micro(sums.sum(axis=0)))
+            result[name] = {key: round(value, 4) for key, value in row.items()}
+            result[name]["p_all"] = permutation_test(found, first.setdefault("found", found)).p_value
+            result[name]["p_micro_f1"] = permutation_test(
+                sums, first.setdefault("sums", sums), statistic=_micro
+            ).p_value
     print(json.dumps(result), flush=True)
     return result
+
+
+def _without(corpus: Corpus, name: str, Y: sparse.csr_array, tol: float) -> dict[str, Scores]:
+    """Scores of the test documents by models that learned from Y; parts of a joint model have entries of their own."""
+    texts = [d["text"] for d in corpus.test]
+    if name == "exact labels":
+        return {name: _exact(corpus, texts)}
+    if name != "RRSVM, all":
+        return {name: _scores(corpus, name, tol, Y)}
+    joint = RRSVM(corpus.taxonomy, answer="all", random_state=0, tol=tol).fit(corpus.X, Y, label_features=corpus.T)
+    S, text = joint.decision_function(corpus.X_test), np.asarray((corpus.X_test @ joint.label_weights_).toarray())
+    parts = {name: S, "parents only": S - text, "texts only": text}
+    return {part: (joint.nodes_, scores, 0.0) for part, scores in parts.items()}
+
+
+def _exact(corpus: Corpus, texts: list[Any]) -> Scores:
+    """Names of nodes that stand in the text word by word, with the fixed weights of `LexicalModel`."""
+    model = LexicalModel(corpus.taxonomy, analyzer="word").fit()
+    found = model._candidates(as_documents(texts))
+    whole = found.are_complete & (found.values["scattered"] + found.values["partial"] == 0)
+    S = np.full((len(texts), len(model.nodes_)), NOT_FOUND)
+    S[found.documents[whole], model._columns()[found.nodes[whole]]] = model._evidence(found)[whole]
+    return model.nodes_, S, model.cut_
 
 
 def newsgroups(documents: int, test: int) -> Corpus:

@@ -128,6 +128,36 @@ def test_nodes_without_documents_are_raised_while_the_best_ten_keep_their_labels
     assert labels_among_ten(mixture(sources, tax), mixture.nodes) >= alone
 
 
+def test_nodes_with_few_documents_share_a_curve_that_learns_which_source_knows_them() -> None:
+    tax, truth, sources = rare_labels()
+    mixture = fit_mixture(sources, truth.astype(int), tax, learn="given")
+    counts = truth.sum(axis=0)[mixture.nodes]
+    few, frequent = (counts > 0) & (counts < 3), counts > 19
+    assert few.sum() > 100
+    assert frequent.sum() == 20
+    for curve in (mixture.slope, mixture.offset, mixture.weights, mixture.intercept, mixture.prior):
+        assert len(np.unique(curve[few], axis=0)) == 1
+    words, labels = (mixture.slope * mixture.weights).T
+    assert labels[few][0] > 0.5
+    assert words[few][0] < 0.1 * words[frequent].min()
+    S = mixture(sources, tax)
+    found = np.sort(S[:, few][truth[:, mixture.nodes[few]]])
+    assert found[len(found) // 2] > np.quantile(S[:, few], 0.99)
+
+
+def test_scores_of_models_that_do_not_know_a_node_do_not_count_against_others_like_it() -> None:
+    tax, truth, sources = rare_labels()
+    once = np.flatnonzero(truth.sum(axis=0) == 1)
+    labels = sources["labels"]
+    lower = np.isin(labels.nodes, once) & truth[:, labels.nodes] & (labels.S < -5)
+    lowered = {**sources, "labels": SourceScores(np.where(lower, -60.0, labels.S), labels.nodes)}
+    slopes = [
+        (mixture.slope * mixture.weights)[mixture.nodes == once[0], 1][0]
+        for mixture in (fit_mixture(given, truth.astype(int), tax, learn="given") for given in (sources, lowered))
+    ]
+    assert slopes[1] == pytest.approx(slopes[0], rel=0.5)
+
+
 def test_a_node_without_documents_has_exactly_the_weights_of_its_parents() -> None:
     truth, rows = labelled(TREE, 100)
     grown = Taxonomy.from_edges(

@@ -40,9 +40,10 @@ from linnaeus.lexical.relations import Relations
 from linnaeus.lexical.words import WordStream
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, ObjectArray
 
-__all__ = ["FEATURES", "LEARNED", "Candidates", "NodeCounts", "find_candidates"]
+__all__ = ["FEATURES", "LEARNED", "OF_WHOLE", "Candidates", "NodeCounts", "find_candidates"]
 
 LEARNED = ("rarity", "use", "precision")
+OF_INCOMPLETE = ("incomplete", "missing", "information")
 FEATURES = (
     "occurrences",
     "early",
@@ -61,11 +62,10 @@ FEATURES = (
     "beside",
     "below",
     "nearness",
-    "incomplete",
-    "missing",
-    "information",
+    *OF_INCOMPLETE,
     *LEARNED,
 )
+OF_WHOLE = tuple(name for name in FEATURES if name not in OF_INCOMPLETE)  # of models that find whole labels only
 _PULL = 4.0  # documents that the average precision counts as
 
 

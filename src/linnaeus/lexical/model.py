@@ -30,7 +30,7 @@ from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.features.analysis import Analyser
-from linnaeus.lexical.candidates import FEATURES, LEARNED, Candidates, NodeCounts, find_candidates
+from linnaeus.lexical.candidates import FEATURES, LEARNED, OF_WHOLE, Candidates, NodeCounts, find_candidates
 from linnaeus.lexical.labels import KINDS
 from linnaeus.lexical.matcher import LabelMatcher, word_spans
 from linnaeus.lexical.relations import Relations
@@ -168,7 +168,8 @@ class LexicalModel(TaxonomyClassifier):
     Attributes
     ----------
     evidence_weights_ : ndarray of shape (n_features,)
-        Weights of the features of a match, see `linnaeus.lexical.candidates.FEATURES`.
+        Weights of the features of a match, see `linnaeus.lexical.candidates.FEATURES`. Models saved before incomplete
+        labels were found have none for the features of these, and answer without them.
     evidence_intercept_ : float
         The constant of the score of a candidate.
     cut_ : float
@@ -365,13 +366,20 @@ class LexicalModel(TaxonomyClassifier):
     def _candidates(self, documents: ObjectArray) -> Candidates:
         """Candidates with all features."""
         found = find_candidates(*self._matching(), documents)
+        if self._features is OF_WHOLE:
+            found = found.complete()
         learned = self.node_evidence_[found.nodes]
         return replace(found, values={**found.values, **dict(zip(LEARNED, learned.T, strict=True))})
+
+    @property
+    def _features(self) -> tuple[str, ...]:
+        """The features that the weights are of."""
+        return OF_WHOLE if len(self.evidence_weights_) == len(OF_WHOLE) else FEATURES
 
     def _evidence(self, found: Candidates) -> FloatArray:
         """Scores of candidates, each a sum in the order of the features, whatever else is in the batch."""
         scores = np.full(len(found), self.evidence_intercept_)
-        for name, weight in zip(FEATURES, self.evidence_weights_.tolist(), strict=True):
+        for name, weight in zip(self._features, self.evidence_weights_.tolist(), strict=True):
             scores += weight * found.values[name]
         return scores
 
@@ -464,9 +472,9 @@ class LexicalModel(TaxonomyClassifier):
         if not len(at):
             none, names = np.zeros(0), np.zeros(0, dtype=object)
             return [LexicalExplanation(name, score, score, names, none, origins=names, display=display)]
-        parts = found.matrix()[at[0]] * self.evidence_weights_
+        parts = found.matrix(self._features)[at[0]] * self.evidence_weights_
         order = [j for j in np.argsort(-np.abs(parts), kind="stable").tolist() if parts[j]][:k]
-        features = np.array(FEATURES, dtype=object)[order]
+        features = np.array(self._features, dtype=object)[order]
         origins = np.full(len(order), LABEL, dtype=object)
         constant, matches = self.evidence_intercept_, self._label_matches(documents, target)
         return [

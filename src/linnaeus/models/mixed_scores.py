@@ -6,18 +6,24 @@ f_sv is the score of source s. Where every document has one label, soft-max(t) a
 source (of largest likelihood of soft-max(a_s f_s) over the labels) and o = 0. For label sets, truth is the closed set
 and t_v are log-odds; f_sv is the largest score at or below v unless the source was taught closed sets itself, a_s is
 one slope per level of the taxonomy, and o_sv such that the node's share of documents is met. The weights w_v and b_v
-come from `solvers.mixing`: those of nodes with few documents are near those of their parents. They also adapt the
-slope of a curve to its node, more reliably than a logistic curve of each node with few documents would.
+come from `solvers.mixing`: those of nodes with fewer documents are nearer to those of their parents. They also adapt
+the slope of a curve to its node, more reliably than a logistic curve of each node with few documents would.
+
+Held-out scores say too little about nodes with few documents: the only document of a node is scored by a model that
+does not know the node, all others by models that do, so that its one true score is among its lowest. Nodes with 1-2,
+3-5 and 6-19 documents therefore share their curves, where there are many of them: a logistic regression over the pairs
+of such nodes with the scores of all sources as inputs. Only the best nodes of every document and source are pairs.
 
 Nodes that a source scores, but that no document has as a label, share their curves: weights of their parents, which
 differ from node to node, would put low scores of one node before higher ones of another. The nodes with one document
 stand for them, since the held-out score of that document is of a model without it: as many documents will have a label
 that none had before (Good and Turing). Slopes of all sources and the constant b are a logistic regression of these
 pairs against those of the nodes without documents, over pairs with high scores, since others are not answered anyway.
-They are raised beyond their log-odds (`raised`, which probabilities do not have) as far as labels with documents stay
-among the ten best of a document as often as in the best source, and micro-F1 is not expected to fall.
+They are raised beyond their log-odds (`raised`, which probabilities do not have) as far as labels with few and with
+more documents stay among the ten best of a document nearly as often as in the best source for them, and micro-F1 is not
+expected to fall.
 Where nodes with one document are few, and for the soft-max, weights are those of parents, and the constant is that with
-which the expected number of labels is met.
+which the expected number of labels is met; the soft-max is not raised.
 
 A source is anything that has scores of the same documents: a model's scores of documents that it has not seen, or a
 label file of another tool.
@@ -26,7 +32,7 @@ label file of another tool.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,13 +53,17 @@ from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
 __all__ = ["MixtureWeights", "SourceScores", "fit_mixture", "mixture_targets"]
 
-_PAIRS = 4_000_000  # of documents and nodes up to which all are used; beyond, the best of every document and source
+_PAIRS = 4_000_000  # of documents and nodes that are used
 _SHARE_STEPS, _SHARE_TOLERANCE = 30, 1e-3  # of offsets, which the constants of the mixture correct anyway
 _BLOCK = 256 * 2**20  # bytes of scores held at once: lifting scores is quicker for many documents
 _POOL = 200_000  # pairs of a level that its slope is fitted on
+_MOST = 100  # best nodes of a document and source that are pairs, or fewer where there are many documents
+_FEW = (3, 6, 20)  # nodes with 1-2, with 3-5 and with 6-19 documents share their curves,
+_SHARING = 30  # where there are this many of them
 _FEWEST = 10  # best nodes of a document and source that are used in any case
 _BEST = 10  # nodes of a document, on average, whose scores are high enough to be answered without documents
-_RAISES = np.arange(0.0, 4.01, 0.25)
+_RAISES = np.arange(0.0, 12.01, 0.25)
+_COST = 0.01  # of the labels with documents among the ten best
 _RAISED_ON = 2_000  # documents
 _BINS = 4_000  # of log-odds, where one offset is found for many pairs
 
@@ -185,10 +195,11 @@ class MixtureWeights:
         What was minimised, and a bound on how far it is from the smallest value.
     n_iter : int
         The number of Newton steps.
-    raised : ndarray of shape (n_labels,)
-        What ``intercept`` has beyond log-odds, so that nodes without documents are among the best of a document.
     closed : bool, default=True
         Whether scores of label sets are of a node or anything below it, not of the node itself.
+    raised : ndarray of shape (n_labels,)
+        What ``intercept`` has beyond log-odds, so that nodes without documents are among the best of a document; 0
+        unless given, as in model folders written before it was stored.
     """
 
     names: list[str]
@@ -204,8 +215,12 @@ class MixtureWeights:
     objective: float
     gap: float
     n_iter: int
-    raised: FloatArray
     closed: bool = True
+    raised: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        if not np.size(self.raised):
+            object.__setattr__(self, "raised", np.zeros(len(self.nodes)))
 
     @property
     def lifts(self) -> bool:
@@ -394,22 +409,30 @@ def learn_weights(
     curve = _softmax_curves if single else _node_curves
     curves = [curve(F, pairs, taxonomy.depth[nodes], shares) for F in pairs.scores.T]
     slope, offset = (np.column_stack([c[i] for c in curves]) for i in (0, 1))
+    own = np.ones(len(nodes), bool)
+    if not single:
+        counts = np.bincount(Y.indices, minlength=taxonomy.n_nodes)[nodes]
+        own = ~_share_curves(slope, offset, prior, pairs, counts)
+    pulls = pulls_of(taxonomy, nodes[own] if own.any() else nodes)
+    at = np.searchsorted(pulls.vertices, nodes[own])
+    mine = np.flatnonzero(own[pairs.column])
+    pairs = _Pairs(pairs.document[mine], pairs.column[mine], pairs.scores[mine], pairs.truth[mine])
     Z = np.column_stack(
         [
             np.where(np.isfinite(F), slope[pairs.column, s] * _finite(F) + offset[pairs.column, s], prior[pairs.column])
             for s, F in enumerate(pairs.scores.T)
         ]
     )
-    pulls = pulls_of(taxonomy, nodes)
-    at = np.searchsorted(pulls.vertices, nodes)
     c = np.full(len(Z), C) if weights is None else C * weights[pairs.document]
     starts = np.flatnonzero(np.diff(pairs.document, prepend=-1)) if single else None
-    found = MixingProblem(Z, pairs.truth.astype(np.float64), at[pairs.column], c, pulls, starts).solve(tol, max_iter)
+    vertex = at[(np.cumsum(own) - 1)[pairs.column]]
+    found = MixingProblem(Z, pairs.truth.astype(np.float64), vertex, c, pulls, starts).solve(tol, max_iter)
     _warn(found, tol, max_iter)
-    W = found.weights
+    W = np.tile(np.append(np.full(len(given), 1 / len(given)), 0.0), (len(nodes), 1))  # what shared curves are made for
+    W[own] = found.weights[at]
     return MixtureWeights(
-        list(sources), nodes, slope, offset, prior, W[at, :-1], W[at, -1], pulls.vertices, W, single,
-        float(found.objective), float(found.gap), found.n_iter, np.zeros(len(nodes)), closed,
+        list(sources), nodes, slope, offset, prior, W[:, :-1], W[:, -1], pulls.vertices, found.weights, single,
+        float(found.objective), float(found.gap), found.n_iter, closed,
     )  # fmt: skip
 
 
@@ -437,8 +460,8 @@ def _with_unseen(
     prior = np.full(len(new), 0.0 if learned.single else logit(share))
     if found is None:
         found = _curves_of_parents(learned, some, scores, taxonomy, new, prior, min(0.5, expected), share)
-        raised = 0.0
-    else:
+    raised = 0.0
+    if not learned.single:
         every: dict[str, Any] = {
             name: np.broadcast_to(value, (len(new), *value.shape[1:])) for name, value in found.items()
         }
@@ -474,9 +497,9 @@ def _curves_of_unseen(
     times = n_docs / len(scores[0])  # pairs that one of the others stands for
     high = -np.partition(-others, min(_BEST * len(scores[0]), len(others) - 1), axis=0)
     high = high[min(_BEST * len(scores[0]), len(others) - 1)]
-    slopes, constant = _logistic_of(true, others, high, times)
+    slopes, constant = _logistic_above(high, true, others, times)
     if times * expit(others @ slopes + constant).sum() > 2 * len(true):  # low scores would look likely
-        slopes, constant = _logistic_of(true, others, np.full(len(known), -np.inf), times)
+        slopes, constant = _logistic_above(np.full(len(known), -np.inf), true, others, times)
     slope = np.zeros((1, len(scores)))
     slope[0, known] = slopes
     return {
@@ -487,18 +510,24 @@ def _curves_of_unseen(
     }
 
 
-def _logistic_of(true: FloatArray, others: FloatArray, high: FloatArray, times: float) -> tuple[FloatArray, float]:
-    """Slopes of the sources and the constant over pairs with a score above ``high``.
+def _logistic_above(high: FloatArray, true: FloatArray, others: FloatArray, times: float) -> tuple[FloatArray, float]:
+    """`_logistic_of` over pairs with a score above ``high``; one of ``others`` stands for ``times`` of them."""
+    true, others = true[(true > high).any(axis=1)], others[(others > high).any(axis=1)]
+    y = np.arange(len(true) + len(others)) < len(true)
+    return _logistic_of(np.concatenate([true, others]), y, times)
+
+
+def _logistic_of(F: FloatArray, y: BoolArray, times: float = 1.0) -> tuple[FloatArray, float]:
+    """Slopes of the sources and the constant; a pair that is not true stands for ``times`` of them.
 
     A source whose larger scores are not more often true says nothing and has the slope 0.
     """
-    true, others = true[(true > high).any(axis=1)], others[(others > high).any(axis=1)]
+    true, others = np.flatnonzero(y), np.flatnonzero(~y)
     total = len(true) + round(times * len(others))
-    others = others[:: len(others) // _POOL + 1]
-    F, y = np.concatenate([true, others]), np.arange(len(true) + len(others)) < len(true)
+    rows = np.concatenate([true, others[:: len(others) // _POOL + 1]])
     slopes, used = np.zeros(F.shape[1]), list(range(F.shape[1]))
-    while used and 0 < len(true) < len(F):
-        found = logistic_regression(F[:, used], y, total)
+    while used and 0 < len(true) < len(rows):
+        found = logistic_regression(F[rows][:, used], y[rows], total)
         if found[:-1].min() > 0:
             slopes[used] = found[:-1]
             return slopes, float(found[-1])
@@ -511,8 +540,9 @@ def _raised(
 ) -> float:
     """What is added to log-odds of nodes without documents, which are hardly ever among the best by these.
 
-    The largest value with which labels with documents are among the ten best of a document as often as in the best
-    source, and with which the expected micro-F1 of positive scores is not lower.
+    The largest value with which labels with few and with more documents are among the ten best of a document as often
+    as in the source that is best for them, up to a hundredth, and with which the expected micro-F1 of positive scores
+    is not lower.
     """
     from scipy.special import expit
 
@@ -520,7 +550,9 @@ def _raised(
     if k < 1:
         return 0.0
     rows = np.unique(np.linspace(0, n_docs - 1, min(n_docs, _RAISED_ON)).astype(np.int64))
-    by_source, right, answered = np.zeros(len(sources)), 0, 0
+    counts = np.bincount(Y.indices, minlength=taxonomy.n_nodes)[learned.nodes]
+    groups = np.stack([counts < _FEW[1], counts >= _FEW[1]])
+    by_source, right, answered = np.zeros((len(groups), len(sources))), 0, 0
     best, truth, rivals, likely = [], [], [], []
     for part in blocks(len(rows), rows_that_fit(8 * taxonomy.n_nodes * (len(sources) + 3), _BLOCK)):
         some = {name: replace(source, S=source.S[rows[part]]) for name, source in sources.items()}
@@ -528,21 +560,23 @@ def _raised(
         S, U = learned(some, taxonomy), unseen(some, taxonomy)
         top = _best_first(S, k)
         best.append(np.take_along_axis(S, top, 1))
-        truth.append(np.take_along_axis(gold, top, 1))
+        truth.append(np.take_along_axis(gold, top, 1) & groups[:, top])
         rivals.append(np.take_along_axis(U, _best_first(U, min(k, U.shape[1])), 1))
         likely.append(U[U > -_RAISES[-1]])
         right, answered = right + int(gold[S > 0].sum()), answered + int((S > 0).sum())
         for s, source in enumerate(some.values()):
             F = source.over(slice(0, len(gold)), taxonomy, learned.nodes, closed=learned.lifts)
-            by_source[s] += np.take_along_axis(gold, _best_first(F, k), 1).sum()
-    score, hit, rival, odds = (np.concatenate(parts) for parts in (best, truth, rivals, likely))
+            top = _best_first(F, k)
+            by_source[:, s] += (np.take_along_axis(gold, top, 1) & groups[:, top]).sum(axis=(1, 2))
+    score, rival, odds = (np.concatenate(parts) for parts in (best, rivals, likely))
+    hit, wanted = np.concatenate(truth, axis=1), (1 - _COST) * by_source.max(axis=1)
     most, least, total = 0.0, 0.0, Y[rows].nnz
     for raised in _RAISES.tolist():
         place = (rival[:, None, :] + raised > score[:, :, None]).sum(axis=2) + np.arange(k)
         new = odds[odds > -raised]
         f1 = 2 * (right + expit(new).sum()) / max(total + answered + len(new), 1)
         least = least or f1
-        if hit[place < k].sum() < by_source.max() or f1 < least:
+        if (hit[:, place < k].sum(axis=1) < wanted).any() or f1 < least:
             break
         most = raised
     return most
@@ -652,13 +686,13 @@ class _Pairs(NamedTuple):
 def _pairs(given: list[SourceScores], Y: CSR, taxonomy: Taxonomy, nodes: IntArray, single: bool, lifts: bool) -> _Pairs:
     """All pairs for which a source has a score; of many, the best of every source."""
     n_docs, n_nodes = Y.shape[0], len(nodes)
-    most = max(_FEWEST, _PAIRS // (n_docs * len(given)))
+    most = max(_FEWEST, min(_MOST, _PAIRS // (n_docs * len(given))))
     parts = []
     for rows in blocks(n_docs, rows_that_fit(8 * max(taxonomy.n_nodes, n_nodes) * (len(given) + 2), _BLOCK)):
         scores = [source.over(rows, taxonomy, nodes, closed=lifts) for source in given]
         truth = Y[rows][:, nodes].toarray() > 0
         known = np.logical_or.reduce([np.isfinite(F) for F in scores])
-        if n_docs * n_nodes > _PAIRS and most < n_nodes:
+        if most < n_nodes:
             # Label sets are chosen by scores alone: labels with low scores would stay without the other nodes that have
             # such scores, and low scores would look likely. The soft-max needs the label.
             chosen = truth.copy() if single else np.zeros_like(truth)
@@ -730,6 +764,32 @@ def _node_curves(F: FloatArray, pairs: _Pairs, depth: IntArray, shares: FloatArr
         if np.abs(step).max() < _SHARE_TOLERANCE:
             break
     return slope, offset
+
+
+def _share_curves(
+    slope: FloatArray, offset: FloatArray, prior: FloatArray, pairs: _Pairs, counts: IntArray
+) -> BoolArray:
+    """Replace the curves of nodes with few documents by those of a logistic regression that they share.
+
+    ``counts`` are the documents of every node. The mean of the log-odds of all sources is the regression. The answer is
+    which nodes share their curves.
+    """
+    group = np.searchsorted(_FEW, counts, side="right")
+    of_pair, shared = group[pairs.column], np.zeros(len(counts), bool)
+    for g in range(len(_FEW)):
+        mine, rows = group == g, np.flatnonzero(of_pair == g)
+        F, y = pairs.scores[rows], pairs.truth[rows]
+        known = np.isfinite(F)
+        if mine.sum() < _SHARING or min(y.sum(), (~y).sum()) < _FEWEST or not known.any(axis=0).all():
+            continue
+        usual = np.array([np.median(column[finite]) for column, finite in zip(F.T, known.T, strict=True)])
+        # Lower scores than usual say no more: those of models that do not know a node are far lower than others.
+        slopes, constant = _logistic_of(np.maximum(np.where(known, F, usual), usual), y)
+        slope[mine] = F.shape[1] * slopes
+        prior[mine] = constant + slopes @ usual
+        offset[mine] = constant + slopes @ usual - F.shape[1] * slopes * usual
+        shared |= mine
+    return shared
 
 
 def _slope(f: FloatArray, y: BoolArray) -> float:

@@ -13,6 +13,7 @@ from linnaeus.errors import ParameterError
 from linnaeus.features.text import TextFeatures
 from linnaeus.models.label_priors import label_features
 from linnaeus.models.recursive.network import links_of, node_shares, unlabelled_weights
+from linnaeus.models.recursive.unseen import _micro_f1, _raised
 
 _TOPICS, _NODES = 4, 5
 _TREE = [("R", f"t{i}") for i in range(_TOPICS)]
@@ -233,3 +234,48 @@ def test_few_documents_are_enough():
     pipe.fit(["own00 topic00", "own01 topic01", "own10 topic10"], [["t0n0"], ["t0n1"], ["t1n0"]])
     assert pipe.top(["own10 topic10"], 1)[0][0, 0] == "t1n0"
     assert len(pipe.classes_) == len(_LABELS)
+
+
+def _misleading(n: int = 400, seed: int = 0) -> tuple[list[str], list[list[str]]]:
+    """Documents have the names of two nodes, of which the label is the one of their topic words."""
+    rng = np.random.default_rng(seed)
+    texts, labels = [], []
+    for _ in range(n):
+        i, j, k, m = *rng.integers(_TOPICS, size=2), *rng.integers(_NODES, size=2)
+        words = [f"own{i}{j}", f"own{k}{m}", *(f"about{i}{j}" for _ in range(2)), f"noise{rng.integers(20)}"]
+        texts.append(" ".join(rng.permutation(words)))
+        labels.append([f"t{i}n{j}"])
+    return texts, labels
+
+
+def test_texts_do_not_make_nodes_with_documents_worse():
+    texts, y = _misleading()
+    hidden = {"t0n4", "t2n1", "t3n3"}
+    shown = [[name for name in names if name not in hidden] for names in y]
+    train, new = slice(0, 250), slice(250, None)
+    right = {}
+    for answer in ("seen", "all"):
+        model = Pipeline(RRSVM(TAX, answer=answer, random_state=0), TextFeatures()).fit(texts[train], shown[train])
+        best = [names[0] for names in model.top(texts[new], 1)[0].tolist()]
+        right[answer] = sum(name in names for name, names in zip(best, shown[new], strict=True))
+    assert right["all"] >= 0.97 * right["seen"]
+
+
+def test_nodes_without_documents_are_raised_as_far_as_the_others_allow():
+    rng = np.random.default_rng(0)
+    unseen = np.arange(60) >= 40
+    gold = np.zeros((300, 60), bool)
+    gold[np.arange(300), rng.integers(60, size=300)] = True
+    S = np.where(gold, 0.5, -1.0) + 0.3 * rng.normal(size=gold.shape) - 3.0 * unseen
+    raised = _raised(S, gold, unseen)
+
+    def kept(S: np.ndarray) -> float:
+        best = np.argsort(-S, axis=1)[:, :10]
+        return float(np.take_along_axis(gold & ~unseen, best, 1).sum())
+
+    assert 0 < raised < 4
+    assert kept(S + raised * unseen) >= 0.99 * kept(S)
+    assert _micro_f1(S + raised * unseen, gold & ~unseen) >= 0.99 * _micro_f1(S, gold & ~unseen)
+    found = np.take_along_axis(gold & unseen, np.argsort(-(S + raised * unseen), axis=1)[:, :5], 1).sum()
+    assert found > 0.5 * (gold & unseen).sum()
+    assert _raised(S, gold, np.zeros(60, bool)) == 0

@@ -3,8 +3,8 @@
     1. A fifth of the documents is held out, and so are the labels of a fifth of the nodes with few documents.
     2. A fit of the others, without prior weights: from how far the weights of its leaves are from their centres the
        gains of words are learned, and on the held-out nodes how much texts count beside parents (`label_priors`).
-    3. The same fit with the prior weights, from there on; held-out documents give a scale to nodes with 0, 1-2, 3-5 and
-       more documents.
+    3. The same fit with the prior weights, from there on, in which texts of nodes with documents count as far as these
+       are not found worse; held-out documents give a scale to nodes with 0, 1-2, 3-5 and more documents.
     4. The fit of all documents with the prior weights; nodes without documents get the weights of their place in the
        network plus their prior weights; and all columns are brought to one scale.
 
@@ -14,14 +14,15 @@ outweigh the texts.
 
 With w_n = v_n + p_n the network is one of v (`solver`): it gives v of every node, a label or not. Held-out nodes are
 labels more often than nodes that no document has. Good and Turing's estimate of how often a new document has one of
-those, as often as documents had a label for the only time, corrects the scale of nodes without documents.
+those, as often as documents had a label for the only time, corrects the scale of nodes without documents. Ranked by
+such probabilities, they would hardly ever be seen; they are raised as far as it costs the others next to nothing.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,6 +44,7 @@ from linnaeus.models.label_priors import (
 from linnaeus.models.recursive.leaves import LeafSolver
 from linnaeus.models.recursive.network import links_of, unlabelled_weights
 from linnaeus.models.recursive.solver import entries_at
+from linnaeus.order import best_columns
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix, is_sparse
 
 if TYPE_CHECKING:
@@ -56,16 +58,31 @@ _LEAST_DOCUMENTS, _LEAST_NODES = 20, 10  # with fewer nothing is held out
 _MOST_HELD = 2000
 _MOST_SCORES = 2 * 10**7
 _TRIAL_TOL = 0.01
+_SHARES = (1.0, 0.3, 0.1, 0.0)
+_BEST, _COST = 10, 0.01  # nodes of a document that a user sees, and what nodes without documents may cost the others
+_RAISES = np.arange(0.1, 4.01, 0.1)  # of scores
 _ROWS = 512  # features at a time, where weights of nodes without documents are computed
 
 
 @dataclass(frozen=True)
 class LabelTexts:
-    """What is kept for updates: texts of the nodes, gains of words, scales of groups."""
+    """What is kept for updates: texts of the nodes, gains of words, scales of groups.
+
+    ``share`` is what the texts of nodes with documents count beside those of nodes without.
+    """
 
     T: CSR
     gains: LabelGains
-    scales: GroupScales
+    scales: GroupScales = field(default_factory=GroupScales.identity)
+    share: float = 1.0
+
+    def prior(self, labels: IntArray) -> CSR:
+        """Prior weights of all nodes (n_nodes x n_features); ``labels`` are those with documents."""
+        P = self.gains.prior(self.T)
+        factor = np.ones(P.shape[0])
+        factor[labels] = self.share
+        P.data *= np.repeat(factor, np.diff(P.indptr))
+        return P
 
 
 @dataclass(frozen=True)
@@ -96,16 +113,46 @@ def fit_all_nodes(model: RecursiveModel, problem: Problem, T: CSR) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model._fit_joint(learn, clock=_part(clock, 0.35), tol=tol, on_trial=True)
-        gains = _learned_gains(model, learn, T)
+        texts = LabelTexts(T, _learned_gains(model, learn, T))
         if trial is not None:
-            gains = gains.times(_strength(model, trial, gains.prior(T)))
-        P = gains.prior(T)
-        scales = GroupScales.identity()
-        if trial is not None:
-            model._fit_joint(learn, prior=P, clock=_part(clock, 0.2), tol=tol, on_trial=True, warm=True)
-            scales = _scales(model, trial, P, problem)
-    model._fit_joint(problem, prior=P, clock=clock if np.isfinite(clock.limit) else None)
-    answer_all_nodes(model, problem, LabelTexts(T, gains, scales))
+            strength = _strength(model, trial, texts.gains.prior(T))
+            texts = replace(texts, gains=texts.gains.times(strength))
+            texts = _with_share(model, trial, texts, clock, tol)
+            texts = replace(texts, scales=_scales(model, trial, texts.prior(model.nodes_), problem))
+    labels = np.flatnonzero(_documents(model, problem))
+    model._fit_joint(problem, prior=texts.prior(labels), clock=clock if np.isfinite(clock.limit) else None)
+    answer_all_nodes(model, problem, texts)
+
+
+def _with_share(model: RecursiveModel, trial: _Trial, texts: LabelTexts, clock: Clock, tol: float) -> LabelTexts:
+    """The largest share with which the texts of nodes with documents do not lower micro-F1, and the fit with it.
+
+    Texts that tell nodes without documents from each other may count far too much beside documents: the words of
+    newsgroups' names stand in posts of other groups as well.
+    """
+    gold = _held_labels(model, trial)
+    least = _micro_f1(model._scores(trial.X), gold[:, model.nodes_])
+    for share in _SHARES:
+        texts = replace(texts, share=share)
+        prior = texts.prior(model.nodes_)
+        model._fit_joint(trial.problem, prior=prior, clock=_part(clock, 0.2), tol=tol, on_trial=True, warm=True)
+        if _micro_f1(model._scores(trial.X), gold[:, model.nodes_]) >= least:
+            break
+    return texts
+
+
+def _held_labels(model: RecursiveModel, trial: _Trial) -> BoolArray:
+    """Labels of the held-out documents (n_docs x n_nodes), as the model learns them."""
+    if model.learn != "closed":
+        return trial.Y
+    return np.asarray(model.taxonomy_.close(_sparse(trial.Y)).todense()) > 0
+
+
+def _micro_f1(S: FloatArray, gold: BoolArray) -> float:
+    """Micro-F1 of positive scores, and of the best one of every document."""
+    answers = S > 0
+    answers[np.arange(len(S)), S.argmax(axis=1)] = True
+    return 2.0 * float((answers & gold).sum()) / max(1, int(answers.sum() + gold.sum()))
 
 
 def _part(clock: Clock, share: float) -> Clock:
@@ -192,14 +239,41 @@ def _scales(model: RecursiveModel, trial: _Trial, P: CSR, problem: Problem) -> G
         S[:, unseen] = _centred(_network(model, unseen)(own)) + _dense(P[unseen] @ X.T).T
     nodes = np.concatenate([model.nodes_, unseen])
     groups = group_of(_documents(model, trial.problem))[nodes]
-    Y = trial.Y if model.learn != "closed" else np.asarray(problem.taxonomy.close(_sparse(trial.Y)).todense()) > 0
+    Y = _held_labels(model, trial)
     counts = _documents(model, problem)
     n_unseen = max(1, len(np.setdiff1d(nodes, np.flatnonzero(counts))))
     rates = np.full(len(GROUPS), np.nan)
     rates[0] = max(1, int((counts == 1).sum())) / (problem.n_docs * n_unseen)
     mean = Y[:, nodes[groups == 0]].mean() if (groups == 0).any() else 0.0
     rates[0] = min(rates[0], mean) if mean > 0 else np.nan
-    return GroupScales.fit(S[:, nodes], Y[:, nodes], groups, rates)
+    scales = GroupScales.fit(S[:, nodes], Y[:, nodes], groups, rates)
+    S = scales.slope[groups] * S[:, nodes] + scales.shift[groups]
+    raised = np.where(np.arange(len(GROUPS)) == 0, _raised(S, Y[:, nodes], groups == 0), 0.0)
+    return replace(scales, shift=scales.shift + raised)
+
+
+def _raised(S: FloatArray, gold: BoolArray, unseen: BoolArray) -> float:
+    """What is added to scores of nodes without documents, which by their probabilities are hardly ever among the best.
+
+    The largest value that costs at most a hundredth of micro-F1, and of the labels among the ten best of a document, of
+    nodes with documents.
+    """
+    if not unseen.any() or unseen.all():
+        return 0.0
+    gold = gold & ~unseen
+    k = min(_BEST, (~unseen).sum() // 2)
+
+    def kept(raised: float) -> FloatArray:
+        raised_scores = S + raised * unseen
+        best = best_columns(raised_scores, k)
+        return np.array([np.take_along_axis(gold, best, 1).sum(), _micro_f1(raised_scores, gold)])
+
+    least, most = (1 - _COST) * kept(0.0), 0.0
+    for raised in _RAISES.tolist():
+        if (kept(raised) < least).any():
+            break
+        most = raised
+    return most
 
 
 def _centred(S: FloatArray) -> FloatArray:
@@ -227,7 +301,7 @@ def answer_all_nodes(model: RecursiveModel, problem: Problem, texts: LabelTexts)
     """Add the nodes without documents to a fitted model, and bring all nodes to one scale."""
     from scipy import sparse
 
-    P = texts.gains.prior(texts.T)
+    P = texts.prior(model.nodes_)
     unseen, seen, counts = _unseen(model), model.nodes_, _documents(model, problem)
     if not isinstance(model.weights_, np.ndarray):
         raise ParameterError("answer='all' needs all weights in memory; increase max_memory.")
