@@ -66,14 +66,14 @@ def test_at_most_half_of_a_given_budget_is_over_before_the_search() -> None:
 
 
 def known(search: Search, model: str, n_docs: int, seconds: float) -> Outcome:
-    one = replace(search.tried[0], candidate=first_candidate(model), n_docs=n_docs, seconds=seconds)
+    one = replace(search.tried[0], candidate=first_candidate(model), n_docs=n_docs, seconds=seconds, fitting=seconds)
     search.tried.append(one)
     return one
 
 
 def test_seconds_of_a_joint_model_are_forecast_by_the_growth_of_the_flat_one() -> None:
     search = begun("hierarchical_f1", 1000.0)
-    search.tried[:] = [replace(search.tried[0], n_docs=9000, seconds=90.0)]
+    search.tried[:] = [replace(search.tried[0], n_docs=9000, seconds=90.0, fitting=90.0)]
     joint = known(search, "RRSVM", 1000, 60.0)
     assert search._forecast(joint.candidate, 9000) == pytest.approx(60.0 * 9**0.75)
     known(search, "OneVsRestSVM", 1000, 30.0)  # three times the seconds for nine times the documents
@@ -81,6 +81,36 @@ def test_seconds_of_a_joint_model_are_forecast_by_the_growth_of_the_flat_one() -
     assert search._forecast(first_candidate("TopDownSVM"), 9000) == pytest.approx(90.0)  # the flat model itself
     known(search, "RRSVM", 3000, 90.0)  # from now on by its own two sizes
     assert search._forecast(joint.candidate, 9000) == pytest.approx(135.0)
+    search.tried[-1] = replace(search.tried[-1], seconds=100.0)  # measuring does not grow
+    assert search._forecast(joint.candidate, 9000) == pytest.approx(145.0)
+
+
+def test_the_usual_budget_follows_the_flat_fit_with_the_features_that_take_longest() -> None:
+    search = begun("hierarchical_f1", 30.0)
+    flat, n_docs = search.tried[0], search.evaluator.n_learn
+    times = search.evaluator.Y.shape[0] / n_docs
+    search._raise_budget(replace(flat, fitting=20.0))
+    assert search.budget == 30.0  # it was given
+    search.usual = True
+    search._raise_budget(replace(flat, fitting=20.0, candidate=replace(flat.candidate, C=10.0)))
+    search._raise_budget(replace(flat, fitting=20.0, stopped=True))
+    search._raise_budget(replace(flat, fitting=20.0, candidate=first_candidate("RRSVM")))
+    assert search.budget == 30.0
+    search._raise_budget(replace(flat, fitting=20.0, seconds=20.0))
+    assert search.budget == pytest.approx(10.0 * times * 20.0, rel=0.01)
+    search._raise_budget(replace(flat, fitting=20.0, seconds=25.0))  # with five of its cut and probabilities
+    assert search.budget == pytest.approx(10.0 * times * 25.0, rel=0.01)
+
+
+def test_a_costly_candidate_that_is_not_the_best_is_put_off() -> None:
+    search = begun("hierarchical_f1", 100.0)
+    n_docs = search.evaluator.n_learn
+    best = known(search, "RRSVM", n_docs, 90.0)
+    cheap, long = known(search, "NodeSVM", n_docs, 1.0), known(search, "TopDownSVM", n_docs, 60.0)
+    stopped = replace(known(search, "EdgePA", n_docs, 1.0), stopped=True)
+    now, later = search._by_cost([best, cheap, long, stopped], n_docs)
+    assert now == [best.candidate, cheap.candidate]
+    assert later == [long.candidate, stopped.candidate]
 
 
 def test_the_last_fit_is_forecast_longer_the_more_documents_are_held_out() -> None:
@@ -94,7 +124,7 @@ def test_the_last_fit_is_forecast_longer_the_more_documents_are_held_out() -> No
 
 def test_a_round_is_left_out_where_it_would_leave_no_time_for_all_documents() -> None:
     search = begun("hierarchical_f1", 1000.0)
-    search.tried[:] = [replace(search.tried[0], n_docs=search.evaluator.n_learn, seconds=10.0)]
+    search.tried[:] = [replace(search.tried[0], n_docs=search.evaluator.n_learn, seconds=10.0, fitting=10.0)]
     best = known(search, "RRSVM", search.evaluator.n_learn // 9, 30.0)
     assert search._time_for_both([best], search.evaluator.n_learn // 3)
     search.earlier = 700.0
@@ -112,3 +142,20 @@ def test_the_best_of_nearly_equal_candidates_in_folds_is_what_is_trained() -> No
     assert f"{report.chosen.candidate} {max(values):.4f}" in note
     assert auto.pipeline_.estimator.get_params()["learn"] == report.chosen.candidate.learn
     assert auto.predict_proba(X[:3]).shape == (3, len(auto.classes_))
+
+
+def test_the_best_of_the_first_rounds_may_use_half_of_the_usual_budget_more() -> None:
+    search = begun("hierarchical_f1", 1000.0)
+    n_docs = search.evaluator.n_learn
+    search.tried[:] = [replace(search.tried[0], n_docs=n_docs, seconds=1.0, fitting=1.0)]
+    best = known(search, "RRSVM", n_docs, 500.0).candidate
+    new = replace(best, C=3.0)
+    assert not search._affordable(new, n_docs)
+    search.leader = new
+    assert search._affordable(new, n_docs)
+    longer = search._limit(new, n_docs, new=True, must=False)
+    search.leader = None
+    shorter = search._limit(new, n_docs, new=True, must=False)
+    assert longer is not None
+    assert shorter is not None
+    assert longer > 500.0 > shorter

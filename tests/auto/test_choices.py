@@ -85,7 +85,7 @@ def test_sources_with_a_map_see_the_features_of_the_mixture_through_it() -> None
     Y = TAX.indicator(y)
     variants = feature_variants(DenseFeatures(), X, 0)
     evaluator = Evaluator(X, Y, TAX, variants, splits_of(Y, 0), "micro_f1", 0)
-    outcomes = [evaluator.run(Candidate("OneVsRestSVM", name, 1.0), 60) for name in variants]
+    outcomes = [evaluator.run(Candidate("OneVsRestSVM", name, 1.0), 60) for name in ("as they are", "wider rbf map")]
     mixed = evaluator.mix(outcomes)
     assert mixed.candidate.features == "as they are"
     assert [len(one.held.documents) for one in (*outcomes, mixed)] == [90] * 3
@@ -147,8 +147,24 @@ def test_labels_on_inner_nodes_are_learned_as_given_closed_or_the_most_specific(
 
 def test_a_larger_map_is_there_for_many_documents_only() -> None:
     X = np.zeros((3, 5))
-    assert len(feature_variants(None, X, 0, 1_000)) == 2
-    assert list(feature_variants(None, X, 0, 10_000)) == ["as they are", "rbf map", "rbf map of 2,000 landmarks"]
+    maps = ["rbf map", "wider rbf map", "narrower rbf map"]
+    assert list(feature_variants(None, X, 0, 1_000)) == ["as they are", *maps]
+    for n_docs, most in ((1_500, "1,500"), (10_000, "2,000")):
+        larger = [f"{name} of {most} landmarks" for name in maps]
+        assert list(feature_variants(None, X, 0, n_docs)) == ["as they are", *maps, *larger]
+
+
+def test_maps_of_other_widths_have_multiples_of_the_width_that_was_chosen() -> None:
+    X, y = one_label(420)
+    Y = TAX.indicator(y)
+    variants = feature_variants(None, X, 0, 315)
+    for first in ("rbf map", "wider rbf map"):  # also where the first map comes from an earlier run
+        evaluator = Evaluator(X, Y, TAX, variants, splits_of(Y, 0), "hierarchical_f1", 0)
+        evaluator.matrix(first, 0)
+        gamma = evaluator.gamma
+        assert gamma is not None
+        widths = [evaluator.features(name).gamma / gamma for name in ("wider rbf map", "rbf map", "narrower rbf map")]
+        assert widths == [0.5, 1.0, 2.0]
 
 
 def test_a_large_taxonomy_has_cuts_and_probabilities() -> None:
@@ -221,3 +237,13 @@ def test_an_embedding_is_tried_where_labels_have_few_documents(monkeypatch) -> N
     assert list(many) == list(letters) == ["as they are", "log2 weighting"]
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert "words and wordllama" not in feature_variants(TextFeatures(), np.zeros((1, 1)), 3, n_docs=9, n_labels=10)
+
+
+def test_cuts_are_tried_where_labels_are_whole_paths_but_not_single_labels() -> None:
+    X, y = one_label(420)
+    Y = TAX.indicator(y)
+    for labels, tried in ((Y, 0), (TAX.close(Y, keep_root=False), 3)):
+        evaluator = Evaluator(X, labels, TAX, {"as they are": None}, splits_of(labels, 0), "hierarchical_f1", 0)
+        held = evaluator.run(first_candidate("OneVsRestSVM"), evaluator.n_learn).held
+        assert held is not None
+        assert len(evaluator.cuts(held)) == tried

@@ -89,7 +89,7 @@ def test_features_learning_and_cut_are_chosen_on_training_documents() -> None:
     run, _, _ = try_model(
         Experiment("x", sparse_one.taxonomy, (dense,), "given split", settings=GIVEN), "OneVsRestSVM", 60
     )
-    assert {row.features for row in run.tried} == {"as they are", "rbf map"}
+    assert {"as they are", "rbf map"} <= {row.features for row in run.tried}
     assert len({row.cut for row in run.tried}) > 1
     best = max(run.tried, key=lambda row: row.value)
     assert (run.features, run.cut, run.held_out) == (best.features, best.cut, best.value)

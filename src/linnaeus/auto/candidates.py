@@ -2,7 +2,7 @@
 
 A candidate is a model with a value of C, what it learns (labels as given, closed sets, or the most specific labels),
 the pull of inner nodes towards zero where the model has one, and a variant of the features; or a mixture of such. C is
-relative to the mean squared length of the vectors. The first five models are of five families (flat, local, joint,
+relative to the mean squared length of the vectors. The first six models are of five families (flat, local, joint,
 structured, online), so that a search that goes through them in this order has seen every family early.
 """
 
@@ -34,6 +34,7 @@ __all__ = [
     "GRID",
     "LEARN",
     "LOG2",
+    "MAP",
     "MIXTURE",
     "PLAIN",
     "PULLS",
@@ -44,9 +45,12 @@ __all__ = [
     "document_models",
     "feature_variants",
     "first_candidate",
+    "is_later",
     "larger_map",
     "make_model",
+    "map_width",
     "models_for",
+    "other_widths",
     "parameters_of",
 ]
 
@@ -65,11 +69,15 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "structured": ("GlobalTreeModel",),
     "online": ("OneVsRestPA", "Hieron"),
 }
+# The logistic loss bends an eighth as much as the squared hinge: the same C regularises it far more.
+_USUAL_C = {"OneVsRestLogistic": 10.0, "RRLogistic": 10.0, "SoftmaxRegression": 10.0}
 _STRUCTURED_NODES = 2_000  # above, the first pass of a structured model, which is always made, may outlast a search
 _SHORT = 50  # mean number of characters of texts up to which n-grams of characters are tried
 _NARROW = 2_000  # features of sparse vectors up to which a map is tried
 _FEW_PER_LABEL = 100  # documents for each label up to which an embedding is tried
-_LANDMARKS = (600, 2_000)  # of a map, and of a larger one for at least twice as many documents
+_LANDMARKS = (600, 2_000)  # of a map, and of a larger one at most
+_ENOUGH = 1_200  # documents from which on a larger map is tried
+_WIDTHS = {"": 1.0, "wider ": 0.5, "narrower ": 2.0}  # of maps: times the gamma that the first of them has chosen
 
 Place = tuple[str, str, str | None, tuple["Candidate", ...]]
 
@@ -134,9 +142,13 @@ def parameters_of(name: str) -> Mapping[str, object]:
 
 
 def models_for(Y: CSR, taxonomy: Taxonomy) -> list[str]:
-    """Models that fit the labels and the taxonomy: the first of each family, then the second of each, and so on."""
+    """Models that fit the labels and the taxonomy.
+
+    Two flat ones, which are the cheapest; the first of every other family, then the second of each, and so on.
+    """
     rounds = max(len(names) for names in FAMILIES.values())
     order = [names[i] for i in range(rounds) for names in FAMILIES.values() if i < len(names)]
+    order = [*FAMILIES["flat"][:2], *(name for name in order if name not in FAMILIES["flat"][:2])]
     return [name for name in order if applies(name, Y, taxonomy)]
 
 
@@ -175,7 +187,8 @@ def first_candidate(
     features = TEXTS if model in registry.DOCUMENT_MODELS else features
     open_ = {name for name in ("C", "learn", "pull") if name in known and name not in fixed}
     learn = (learn or str(known["learn"])) if "learn" in open_ and known["learn"] in LEARN else None
-    return Candidate(model, features, 1.0 if "C" in open_ else None, learn, 0.0 if "pull" in open_ else None)
+    C = _USUAL_C.get(model, 1.0) if "C" in open_ else None
+    return Candidate(model, features, C, learn, 0.0 if "pull" in open_ else None)
 
 
 def document_models(features: Transformer | None, taxonomy: Taxonomy) -> list[str]:
@@ -252,10 +265,13 @@ def feature_variants(
         if length <= _SHORT and features.analyzer == "word" and features.stop_words is None:
             variants[CHARS] = clone(features).set_params(**parse_analyser("chars:2-5"))
     elif narrow and (features is None or isinstance(features, DenseFeatures)) and X.shape[1] > 1:
-        small, large = _LANDMARKS
-        variants[MAP] = KernelMap(features, small, random_state=seed)
-        if n_docs >= 2 * large:
-            variants[_LARGER] = KernelMap(features, large, random_state=seed)
+        small, most = _LANDMARKS
+        sizes = {"": small} | ({f" of {large:,} landmarks": large} if (large := min(most, n_docs)) >= _ENOUGH else {})
+        variants |= {
+            f"{width}{MAP}{size}": KernelMap(features, n_landmarks, random_state=seed)
+            for size, n_landmarks in sizes.items()
+            for width in _WIDTHS
+        }
     return variants
 
 
@@ -264,9 +280,42 @@ def _can_embed(features: TextFeatures) -> bool:
     return installed and features.analyser().kind not in ("char", "char_wb")
 
 
-_LARGER = f"{MAP} of {_LANDMARKS[1]:,} landmarks"
+def map_width(features: str) -> float:
+    """Times the usual gamma that the map of a variant has.
+
+    Examples
+    --------
+    >>> map_width("wider rbf map"), map_width("rbf map of 2,000 landmarks")
+    (0.5, 1.0)
+    """
+    return _WIDTHS.get(features.partition(MAP)[0], 1.0)
 
 
-def larger_map(features: str) -> str | None:
-    """The variant with more landmarks; None where there is none."""
-    return _LARGER if features == MAP else None
+def is_later(features: str) -> bool:
+    """Whether a variant is tried at the end only: a larger map, or one of another width."""
+    return MAP in features and features != MAP
+
+
+def other_widths(features: str, variants: Collection[str]) -> list[str]:
+    """The variants with the same map in other widths.
+
+    Examples
+    --------
+    >>> other_widths("rbf map", ["as they are", "rbf map", "wider rbf map"])
+    ['wider rbf map']
+    """
+    width, name, size = features.partition(MAP)
+    others = [f"{other}{name}{size}" for other in _WIDTHS if other != width]
+    return [one for one in others if name and one in variants]
+
+
+def larger_map(features: str, variants: Collection[str]) -> str | None:
+    """The variant with more landmarks; None where there is none.
+
+    Examples
+    --------
+    >>> larger_map("rbf map", ["as they are", "rbf map", "rbf map of 2,000 landmarks"])
+    'rbf map of 2,000 landmarks'
+    """
+    larger = [one for one in variants if one.startswith(f"{features} of ")]
+    return larger[0] if features.endswith(MAP) and larger else None

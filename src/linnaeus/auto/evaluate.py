@@ -19,7 +19,17 @@ from scipy import sparse
 from sklearn.base import clone
 
 from linnaeus.auto import measures
-from linnaeus.auto.candidates import MIXTURE, PLAIN, TEXTS, Candidate, Place, make_model, parameters_of
+from linnaeus.auto.candidates import (
+    MAP,
+    MIXTURE,
+    PLAIN,
+    TEXTS,
+    Candidate,
+    Place,
+    make_model,
+    map_width,
+    parameters_of,
+)
 from linnaeus.data.splits import kfold, train_test_split
 from linnaeus.decoding import CutOff, Decoder, ExpectedCut, InstanceCut, SCut, TopScores
 from linnaeus.decoding.base import stacked
@@ -95,6 +105,8 @@ class Outcome:
         Those of the sources of a mixture.
     stopped : bool
         Whether the clock ended the fit before it had converged.
+    fitting : float
+        Seconds of the fit alone.
     """
 
     candidate: Candidate
@@ -109,6 +121,7 @@ class Outcome:
     way: str = field(default="project", repr=False, compare=False)
     sources: tuple[Outcome, ...] = field(default=(), repr=False, compare=False)
     stopped: bool = field(default=False, repr=False, compare=False)
+    fitting: float = field(default=0.0, repr=False, compare=False)
 
     def without_scores(self) -> Outcome:
         """The same without what takes memory."""
@@ -175,13 +188,16 @@ class Evaluator:
         """Seconds that one fit of a candidate takes, features included; of folds there are several."""
         candidate = outcome.candidate
         made = sum(self.seconds.get(name, 0.0) for name in {one.features for one in (candidate, *candidate.sources)})
-        return (outcome.seconds + made) / len(self.splits)
+        return (outcome.fitting + made) / len(self.splits)
 
     def features(self, variant: str) -> Transformer | None:
-        """Unfitted features; maps have the width that was chosen by the first of them."""
+        """Unfitted features; maps have the width that was chosen by the first of them, or a multiple of it."""
         features = self.variants[variant]
-        if isinstance(features, KernelMap) and self.gamma is not None:
-            return clone(features).set_params(gamma=self.gamma)
+        if isinstance(features, KernelMap) and features.gamma == "auto":
+            if self.gamma is None and variant != MAP and MAP in self.variants:
+                self.matrix(MAP, 0)
+            if self.gamma is not None:
+                return clone(features).set_params(gamma=self.gamma * map_width(variant))
         return features
 
     def matrix(self, variant: str, part: int) -> tuple[Matrix, Matrix]:
@@ -197,7 +213,7 @@ class Evaluator:
                 made = clone(features)
                 X = made.fit_transform(given, self.taxonomy.close(self.Y[learn], keep_root=False))
                 X_held = made.transform(given_held)
-                if isinstance(made, KernelMap):
+                if isinstance(made, KernelMap) and self.gamma is None:
                     self.gamma = made.gamma_
             self.matrices[variant, part] = X, X_held
             self.seconds[variant] = self.seconds.get(variant, 0.0) + time.perf_counter() - began
@@ -234,7 +250,8 @@ class Evaluator:
         with single_blas_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             held, way, stopped, first, fitting = self._held_out(candidate, n_docs, max_time)
-            outcome = replace(self._measured(candidate, n_docs, held, way, began, first), stopped=stopped)
+            outcome = self._measured(candidate, n_docs, held, way, began, first)
+        outcome = replace(outcome, stopped=stopped, fitting=fitting)
         self.measuring_seconds = max(self.measuring_seconds, outcome.seconds - fitting)
         return outcome
 
@@ -262,7 +279,8 @@ class Evaluator:
             first = held.nodes[np.argmax(_dense(held.S), axis=1)]
             outcome = self._measured(candidate, sources[0].n_docs, held, way, began, first)
         seconds = outcome.seconds + sum(one.seconds for one in sources)
-        return replace(outcome, seconds=seconds, sources=tuple(sources))
+        fitting = sum(one.fitting for one in sources)
+        return replace(outcome, seconds=seconds, fitting=fitting, sources=tuple(sources))
 
     def model(self, candidate: Candidate, **more: object) -> TaxonomyClassifier:
         """The unfitted model of a candidate."""
@@ -418,7 +436,7 @@ class Evaluator:
         """Cut-offs worth a try, unfitted; none where every document has one label, or the one that is given."""
         if self.decoder is not None:
             return {} if isinstance(self.decoder, str) else {self.decoder.name: self.decoder}
-        if self.one_label or len(held.documents) < 10:
+        if (self.one_label and not self.closed) or len(held.documents) < 10:
             return {}
         some = bool((np.diff(self.Y.indptr) == 0).any())
         found: dict[str, Decoder] = {}

@@ -28,7 +28,8 @@ __all__ = ["FLAT", "AutoReport", "Kept", "Row", "cut_words", "fingerprint"]
 class Row(TypedDict):
     """One measured candidate; ``value`` is None where the model refused the documents.
 
-    ``seconds`` are those of the fit, ``whole`` also those of features that were made for it.
+    ``fitting`` are the seconds of the fit alone, ``seconds`` also those of measuring, ``whole`` also those of features
+    that were made for it.
     """
 
     value: float | None
@@ -37,6 +38,7 @@ class Row(TypedDict):
     seconds: float
     whole: float
     stopped: NotRequired[bool]  # whether the clock ended the fit
+    fitting: NotRequired[float]
 
 
 @dataclass

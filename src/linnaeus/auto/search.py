@@ -2,12 +2,13 @@
 
     1   the flat model with its usual C, on all documents of the learning side: the baseline. Where no budget is given,
         it is ten such fits, with the features that take longest
-    2   on few documents: the flat model with every variant of the features, then with everything that can be learned;
-        then every model with the best of these, one of each family first; then larger and smaller C for the best half.
-        A joint model that is searched alone takes the place of the flat one, at the flat end of its pull
+    2   on few documents: the flat model with every variant of the features, then with everything that can be learned,
+        then with maps of other widths; then every model with the best of these, one of each family first; then larger
+        and smaller C for the best half. A joint model that is searched alone takes the place of the flat one, at the
+        flat end of its pull
     3   on more documents: the best third, at their best C; and so on, until all documents are learned from
-    4   on all documents: C, then pull, of the best are followed in both directions as long as it pays, then those of
-        the next; then a larger map, where the best has one
+    4   on all documents: C, then pull, of the best are followed in both directions as long as it pays; then, where it
+        has a map, a larger one, then wider and narrower ones; then C and pull of the next
     5   the best of these, where they are nearly equal, with every document held out once, in five folds, where there is
         time: what four times as many held-out documents say is taken
     6   mixtures of the best two and three of different kinds, from their held-out scores; one is taken only where it
@@ -39,6 +40,7 @@ from linnaeus.auto.candidates import (
     CHARS,
     EMBEDDED,
     LOG2,
+    MAP,
     PLAIN,
     PULLS,
     TEXTS,
@@ -47,8 +49,10 @@ from linnaeus.auto.candidates import (
     document_models,
     feature_variants,
     first_candidate,
+    is_later,
     larger_map,
     models_for,
+    other_widths,
     parameters_of,
 )
 from linnaeus.auto.evaluate import Evaluator, Outcome, Split, splits_of
@@ -76,18 +80,21 @@ _MANY = 50_000  # documents from which on there is one more round, so that the f
 _POWER = 1.1  # seconds grow with this power of the documents, where it is not known: the fit does, measuring hardly
 _JOINT_POWER = 0.75  # the same for joint models, whose inner nodes cost the same for any number of documents
 _LEAST_POWER, _MOST_POWER = 0.3, 2.0  # of what is known
+_LARGER_FIT = 3.0  # times a fit with a map that one with the larger map takes
 _CURVES, _CUTS = 5.0, 3.0  # times the probabilities of held-out documents that the last ones take, and a last cut
 LAST_FIT = 1.4  # times the fit of a candidate that the one on all documents takes, at most
 _LAST_SPARE = 1.15  # the same, where hardly any documents are held out
 _PILOT, _PILOT_FROM = 8, 400  # a model that cannot be stopped first learns from an eighth of more documents than this
+_WIDTH_GAIN = 1.005  # times the value of the usual width of a map that another one has to have in the first round
 _CLEAR = 0.005  # below the best: a direction of C is left at once
 _FOLLOWED = 3  # places whose C is followed
 _FOR_MIXING = 0.1  # share of the budget that is left for mixtures, and for the last fit of more than one source
 _FOR_FIRST, _FOR_ROUNDS = 0.4, 0.75  # share of the budget that is over after the first round, and after all rounds
 _LARGEST_LAST = 0.4  # share of the budget that the last fit of a candidate may take
 _OVER = 1.1  # times the budget that the last fit may end at, where others took longer than was forecast
+_SMALL_LAST = 0.1  # share of the budget that a last fit may always take: a far worse model would be a bad bargain
 _OVER_USUAL = 1.5  # the same where nobody gave a budget: a clearly worse model would be a bad bargain for some seconds
-_FINALISTS, _NEAR = 4, 0.01  # candidates that are compared in folds, and how far below the best they may be
+_FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how far below the best they may be
 _FOLD_FITS, _FOR_FOLDS = 5.5, 0.25  # fits that holding out every document takes, and the most of the budget for them
 
 
@@ -108,8 +115,12 @@ class Search:
     decided: Candidate | None = None  # the best of nearly equal ones
     folded: dict[Candidate, Outcome] = field(default_factory=dict)  # with every document held out once
     n_skipped: int = 0
+    mixing: float = 1e-5  # seconds of a mixture for each score that it is learned from
     usual: bool = False  # whether nobody gave a budget
     share: float = 1.0  # of the budget that the present round may use up
+    leader: Candidate | None = (
+        None  # the best of the rounds so far, where it may use what the usual budget has to spare
+    )
     began: float = field(default_factory=lambda: time.perf_counter())
     earlier: float = 0.0  # seconds of what was kept from an earlier run, and of what was done before the search
 
@@ -135,13 +146,14 @@ class Search:
             self.refused.add(candidate.model)
             return None
         if row is not None and row["value"] is not None:
-            stopped = row.get("stopped", False)
-            outcome = Outcome(candidate, n_docs, row["value"], row["own"], row["cut"], row["seconds"], stopped=stopped)
+            stopped, fitting = row.get("stopped", False), row.get("fitting", row["seconds"])
+            known_values = row["value"], row["own"], row["cut"], row["seconds"]
+            outcome = Outcome(candidate, n_docs, *known_values, stopped=stopped, fitting=fitting)
             self.earlier += row["whole"]
         else:
             began = time.perf_counter()
             try:
-                limit = self._limit(n_docs, new=new, must=must) if can_stop else None
+                limit = self._limit(candidate, n_docs, new=new, must=must) if can_stop else None
                 outcome = self.evaluator.run(candidate, n_docs, max_time=limit)
             except (LinnaeusError, MemoryError) as refusal:
                 if must:
@@ -153,13 +165,19 @@ class Search:
             if not np.isfinite(outcome.value):
                 outcome = replace(outcome, value=-np.inf)
             whole = time.perf_counter() - began  # with features that were made for it
-            cut, seconds = outcome.cut, outcome.seconds
             row = Row(
-                value=outcome.value, own=outcome.own, cut=cut, seconds=seconds, whole=whole, stopped=outcome.stopped
+                value=outcome.value,
+                own=outcome.own,
+                cut=outcome.cut,
+                seconds=outcome.seconds,
+                whole=whole,
+                stopped=outcome.stopped,
+                fitting=outcome.fitting,
             )
             self.kept.put(key, row)
         self.tried.append(outcome)
         self._drop_scores()
+        self._raise_budget(outcome)
         self.say(
             f"{candidate}, {n_docs:,} documents: {outcome.value:.4f} ({cut_words(outcome)}, {outcome.seconds:.1f} s"
             f"{', stopped' if outcome.stopped else ''})"
@@ -222,18 +240,40 @@ class Search:
     def left(self) -> float:
         """Seconds of the budget that are left for the search.
 
-        Those for mixtures, the last fit, and its cut and probabilities are kept back.
+        Those for the last fit, its cut and probabilities are kept back; after the rounds, which have a share of the
+        budget, also those for folds and mixtures.
         """
         if self.budget is None:
             return float("inf")
         last = self._last_fit()
         reserved = self._last * last + self._after()
-        if self._folds_fit(last):  # else there will be no time for either
+        if self.share >= 1.0 and self._folds_fit(last):  # else there will be no time for either; rounds have a share
             n_times = 2 if self._folds_fit(2 * last) else 1  # of the two best, if they are nearly equal
             more = n_times * _FOLD_FITS * last + self._after(folds=True) - self._after()
             reserved += more if self.evaluator.foldable else 0.0
             reserved += _FOR_MIXING * self.budget if len(self.models) > 1 else 0.0
         return self.budget - self.spent - reserved
+
+    def _last_best(self) -> Candidate | None:
+        """The best candidate so far among those with all documents."""
+        whole = [one for one in self.tried if one.n_docs == self.evaluator.n_learn]
+        return max(whole, key=_value).candidate if whole else None
+
+    def _raise_budget(self, outcome: Outcome) -> None:
+        """The usual budget is ten times a flat fit on all documents, with whatever features take longest.
+
+        Its cut and probabilities are part of a fit. C is the usual one, or that of the best candidate.
+        """
+        candidate = outcome.candidate
+        if not self.usual or self.budget is None or outcome.stopped:
+            return
+        usual = candidate.C == self._first(candidate.model).C or outcome.candidate == self._last_best()
+        if candidate.model != self.models[0] or not usual:
+            return
+        times = self.evaluator.Y.shape[0] / self.evaluator.n_learn
+        larger = larger_map(candidate.features, self.evaluator.variants) is not None
+        seconds = self._fit_seconds(outcome) * (_LARGER_FIT if larger else 1.0) + outcome.seconds - outcome.fitting
+        self.budget = max(self.budget, TIMES_FLAT * times * seconds)
 
     @property
     def _last(self) -> float:
@@ -262,16 +302,17 @@ class Search:
     def _fit_seconds(self, outcome: Outcome) -> float:
         """Seconds of a fit of the candidate on all documents of the learning side, with its features."""
         larger = self._growth(outcome, self.evaluator.n_learn)
-        return self.evaluator.fit_seconds(outcome) + (larger - 1.0) * outcome.seconds
+        return self.evaluator.fit_seconds(outcome) + (larger - 1.0) * outcome.fitting
 
     def _can_be_last(self, outcome: Outcome) -> bool:
         """Whether a fit on all documents fits into the budget; that of the first of all has to."""
         if self.budget is None or outcome is self.tried[0]:
             return True
+        seconds = self._last * self._fit_seconds(outcome) + self._after()
         latest = self.budget * (_OVER_USUAL if self.usual else _OVER)
-        return self.spent + self._last * self._fit_seconds(outcome) + self._after() <= latest
+        return seconds <= _SMALL_LAST * self.budget or self.spent + seconds <= latest
 
-    def _limit(self, n_docs: int, *, new: bool, must: bool) -> float | None:
+    def _limit(self, candidate: Candidate, n_docs: int, *, new: bool, must: bool) -> float | None:
         """Seconds after which a fit is stopped.
 
         It never takes the time that is kept back for the last fit of the best so far, nor, with all documents, more
@@ -280,7 +321,11 @@ class Search:
         if self.budget is None:
             return None
         measuring = self.evaluator.measuring_seconds
-        whole = (self.budget - self.spent - measuring - self._after()) / (1.0 + self._last)
+        leads = candidate == self.leader and n_docs == self.evaluator.n_learn
+        latest = self.budget * (_OVER_USUAL if leads else 1.0)
+        whole = (latest - self.spent - measuring - self._after()) / (1.0 + self._last)
+        if leads:
+            return max(1.0, whole)
         if must:
             return max(1.0, whole)
         limit = self.left - measuring
@@ -290,6 +335,8 @@ class Search:
 
     def _affordable(self, candidate: Candidate, n_docs: int) -> bool:
         seconds = self._forecast(candidate, n_docs)
+        if self.budget is not None and candidate == self.leader and n_docs == self.evaluator.n_learn:
+            return self.spent + (1.0 + self._last) * seconds + self._after() <= _OVER_USUAL * self.budget
         after = max(0.0, seconds - self._last_fit()) * self._last if n_docs == self.evaluator.n_learn else 0.0
         if self.budget is not None and self.spent + seconds > self.share * self.budget:
             return False
@@ -305,11 +352,13 @@ class Search:
             known = [one for one in self.tried if same(one)]
             if known:
                 near = max(known, key=lambda one: one.n_docs)
-                return near.seconds * self._growth(near, n_docs)
+                larger = larger_map(near.candidate.features, [candidate.features]) is not None
+                times = self._growth(near, n_docs) * (_LARGER_FIT if larger else 1.0)
+                return near.seconds + near.fitting * (times - 1.0)
         return 0.0
 
     def _growth(self, outcome: Outcome, n_docs: int) -> float:
-        """Times the seconds that the candidate would take with this number of documents.
+        """Times the seconds that a fit of the candidate would take with this number of documents.
 
         By the last two sizes of the same place, or by those of the flat model, which has learned from few and from all
         documents. A fit that cannot be stopped is forecast by the faster growth of the two.
@@ -317,7 +366,7 @@ class Search:
         if n_docs == outcome.n_docs:
             return 1.0
         own = self._power([one for one in self.tried if one.candidate.place == outcome.candidate.place])
-        flat = self._power([one for one in self.tried if one.candidate.model == self.models[0]])
+        flat = self._power([one for one in self.tried if one.candidate.place == self.tried[0].candidate.place])
         if "max_time" not in parameters_of(outcome.candidate.model):  # labels grow with documents: not less than flat
             power = max(flat or _POWER, own or _POWER)
         elif own is not None:
@@ -331,8 +380,8 @@ class Search:
         """The power of the documents with which seconds grew between the two largest sizes; None where one is known."""
         seconds: dict[int, float] = {}
         for one in outcomes:  # the first of a size: the usual C
-            if one.seconds > 0 and not one.stopped:
-                seconds.setdefault(one.n_docs, one.seconds)
+            if one.fitting > 0 and not one.stopped:
+                seconds.setdefault(one.n_docs, one.fitting)
         if len(seconds) < 2:
             return None
         less, more = sorted(seconds)[-2:]
@@ -347,8 +396,8 @@ class Search:
         base = self.measure(flat, whole, must=True)
         assert base is not None
         if self.budget is None:
-            self.usual = True
-            self.budget = max(LEAST_BUDGET, TIMES_FLAT * base.seconds * self.evaluator.Y.shape[0] / whole)
+            self.usual, self.budget = True, LEAST_BUDGET
+            self._raise_budget(base)
         if self.left <= 0:
             self.notes.append(
                 f"The budget of {format_seconds(max(1.0, round(self.budget)))} is too small for more than one fit: "
@@ -358,22 +407,41 @@ class Search:
         sizes = _sizes(whole)
         self.share = _FOR_FIRST if len(sizes) > 1 else _FOR_ROUNDS
         going = self._explore(sizes[0])
+        costly: list[Candidate] = []
         self.share = _FOR_ROUNDS
         for n_docs in sizes[1:]:
             ranked = sorted(going, key=lambda one: -one.value)[: max(2, -(-len(going) // _KEPT))]
             if n_docs < whole and not self._time_for_both(ranked[:2], n_docs):
                 continue
-            going = [new for one in ranked if (new := self.measure(one.candidate, n_docs)) is not None]
+            self.leader = ranked[0].candidate if self.usual else None
+            cheap, costly = self._by_cost(ranked, n_docs)
+            going = [new for one in cheap if (new := self.measure(one, n_docs)) is not None]
         self.share = 1.0
+        done: set[Place] = set()
         if "C" in self.tuned:
-            self._tune()
+            self._tune(done, 1)
         if "features" in self.tuned:
-            self._enlarge_map()
+            self._improve_map(done)
+        for candidate in costly:
+            self.measure(candidate, whole)
+        if "C" in self.tuned:
+            self._tune(done, _FOLLOWED - 1)
         if not self._perfect():
             self._decide()
             if len(self.models) > 1:
                 self._mix()
         self._say_how_it_ended(whole)
+
+    def _by_cost(self, ranked: list[Outcome], n_docs: int) -> tuple[list[Candidate], list[Candidate]]:
+        """Candidates of a round, and those that are put off.
+
+        These were stopped before, or would take more than an equal share of the round; otherwise one that is hardly
+        better takes the time in which others would have been tuned. The best is never put off.
+        """
+        assert self.budget is not None
+        fair = (self.share * self.budget - self.spent) / max(1, len(ranked))
+        costly = [one for one in ranked[1:] if one.stopped or self._forecast(one.candidate, n_docs) > fair]
+        return [one.candidate for one in ranked if one not in costly], [one.candidate for one in costly]
 
     def _time_for_both(self, best: list[Outcome], n_docs: int) -> bool:
         """Whether the best can learn from this number of documents and then from all; otherwise from all at once."""
@@ -411,18 +479,21 @@ class Search:
             learns = [learn for learn in learns if learn != "closed"]
         if by_ranking and "closed" in learns:  # what the area is of
             learns.sort(key=lambda learn: learn != "closed")
-        variants = [name for name in self.evaluator.variants if name not in {TEXTS, *self._larger_maps()}]
+        variants = [name for name in self.evaluator.variants if name != TEXTS and not is_later(name)]
         variants = sorted(variants, key=lambda name: "map" not in name) if "features" in self.tuned else [PLAIN]
         tried = [self.measure(self._first(flat, features, learns[0]), n_docs) for features in variants]
-        if self.usual and self.budget is not None:  # ten times a flat fit, whatever the features
-            longest = max((self._fit_seconds(one) for one in tried if one), default=0.0)
-            self.budget = max(self.budget, TIMES_FLAT * longest)
         features = max((one for one in tried if one), key=lambda one: one.value, default=None)
         if features is None:
             return []
         tried += [self.measure(self._first(flat, features.candidate.features, learn), n_docs) for learn in learns[1:]]
         found = [one for one in tried if one is not None]
-        best = max(found, key=lambda one: one.value).candidate
+        top = max(found, key=lambda one: one.value)
+        if "features" in self.tuned:
+            widths = other_widths(top.candidate.features, self.evaluator.variants)
+            tried = [self.measure(replace(top.candidate, features=width), n_docs) for width in widths]
+            found += [one for one in tried if one is not None]
+            top = max((top, *(one for one in tried if one and one.value > _WIDTH_GAIN * top.value)), key=_value)
+        best = top.candidate
         learn = best.learn if "learn" in self.tuned else None
         tried = [self.measure(self._first(model, best.features, learn), n_docs) for model in self.models[1:]]
         tried += [self.measure(replace(best, pull=PULLS[0]), n_docs)] if best.pull == PULLS[-1] else []
@@ -438,14 +509,9 @@ class Search:
                 places[place] = one
         return list(places.values())
 
-    def _larger_maps(self) -> set[str]:
-        """Variants that are tried in place of smaller ones, at the end."""
-        return {larger for name in self.evaluator.variants if (larger := larger_map(name)) is not None}
-
-    def _tune(self) -> None:
+    def _tune(self, done: set[Place], n_places: int) -> None:
         """C and pull of the best places on as many documents as they have seen, the best place first."""
-        done: set[Place] = set()
-        for _ in range(_FOLLOWED):
+        for _ in range(n_places):
             least = _sizes(self.evaluator.n_learn)[0]  # fewer are for forecasts of time only
             rest = [one for one in self._ranked() if one.candidate.place not in done and one.n_docs >= least]
             if not rest:
@@ -455,15 +521,23 @@ class Search:
             for axis in ("pull", "C") if rest[0].candidate.pull == PULLS[-1] else ("C", "pull"):
                 self._follow(next(one for one in self._ranked() if one.candidate.place == place), axis)
 
-    def _enlarge_map(self) -> None:
-        """The best candidate with more landmarks, where it has a map and there are enough documents."""
-        best = self.best()
-        larger = None if best is None else larger_map(best.candidate.features)
-        if best is None or larger not in self.evaluator.variants:
-            return
-        new = self.measure(replace(best.candidate, features=str(larger)), best.n_docs)
-        if new is not None and new.value > best.value and "C" in self.tuned:
-            self._follow(new, "C")
+    def _improve_map(self, done: set[Place]) -> None:
+        """The best candidate with more landmarks, where there are enough documents, then with maps of other widths."""
+        for better in (self._larger, lambda name: other_widths(name, self.evaluator.variants)):
+            best = self.best()
+            if best is None or best.n_docs < self.evaluator.n_learn:
+                return
+            for features in better(best.candidate.features):
+                new = self.measure(replace(best.candidate, features=features), best.n_docs)
+                if new is not None and new.value > best.value:
+                    done.add(new.candidate.place)
+                    if "C" in self.tuned:
+                        self._follow(new, "C")
+                    break
+
+    def _larger(self, features: str) -> list[str]:
+        larger = larger_map(features, self.evaluator.variants)
+        return [] if larger is None else [larger]
 
     def _stepped(self, outcome: Outcome, axis: str, step: int) -> Outcome | None:
         """The same candidate with the next C or pull in one direction."""
@@ -485,15 +559,21 @@ class Search:
     # -- near ties ---------------------------------------------------------------------------------------------------
 
     def _decide(self) -> None:
-        """Compare the best candidates, where they are nearly equal, by all documents in folds."""
+        """Compare the best candidates, the best of each model first, by all documents in folds, where nearly equal."""
         ranked = [one for one in self._ranked() if one.n_docs == self.evaluator.n_learn and self._can_be_last(one)]
         different = list({one.value: one for one in reversed(ranked)}.values())[::-1]  # equal ones answer alike
-        near = [one for one in different[:_FINALISTS] if ranked[0].value - one.value <= _NEAR]
+        near = [one for one in different if ranked[0].value - one.value <= _NEAR]
+        models: dict[str, Outcome] = {}
+        for one in near:
+            models.setdefault(one.candidate.model, one)
+        near = [*models.values(), *(one for one in near if one not in models.values())][:_FINALISTS]
         if len(near) < 2 or ranked[0] is not self.best() or self._time_to_fold(near[:2]) is None:
             return
         for one in near:
             if (limit := self._time_to_fold([one])) is not None:
                 self._folded(one, limit)
+        if len(self.folded) < 2:  # there was no time for the second
+            return
         self.decided = best = max(self.folded, key=lambda candidate: self.folded[candidate].value)
         values = [f"{candidate} {one.value:.4f}" for candidate, one in self.folded.items()]
         self.folded = {key: one if key == best else one.without_scores() for key, one in self.folded.items()}
@@ -539,11 +619,13 @@ class Search:
                 self.n_skipped += 1
                 break
             sources[:n_sources] = chosen = [self._with_scores(one) for one in chosen]
+            began = time.perf_counter()
             try:
                 outcome = self.evaluator.mix(chosen)
             except LinnaeusError as refusal:
                 self.notes.append(f"A mixture was left out: {refusal}")
                 return
+            self.mixing = (time.perf_counter() - began) / self._pairs(chosen)
             mixtures.append(outcome)
             self.say(f"{outcome.candidate}: {outcome.value:.4f} ({cut_words(outcome)})")
         if not mixtures:
@@ -564,7 +646,15 @@ class Search:
         assert self.budget is not None
         again = sum(one.seconds for one in sources if one.held is None)
         last = self._last * sum(self._fit_seconds(one) for one in sources)
-        return self.spent + again + last + self._after() < self.budget
+        mixing = self.mixing * self._pairs(sources)
+        return self.spent + again + mixing + last + self._after() < self.budget
+
+    def _pairs(self, sources: list[Outcome]) -> int:
+        """Scores that a mixture is learned from."""
+        n_nodes = max(
+            (len(one.held.nodes) for one in sources if one.held is not None), default=self.evaluator.Y.shape[1]
+        )
+        return len(sources) * len(self.evaluator.rows) * n_nodes
 
     def _with_scores(self, outcome: Outcome) -> Outcome:
         """The outcome with its held-out scores, fitted again where they come from an earlier run."""
@@ -629,9 +719,14 @@ def _count(n: int, noun: str) -> str:
     return f"{n} {noun} was" if n == 1 else f"{n} {noun}s were"
 
 
+def _value(outcome: Outcome) -> float:
+    return outcome.value
+
+
 def _front(outcome: Outcome) -> str:
-    """The kind of features: maps of different sizes are of one kind."""
-    return outcome.candidate.features.split(" of ")[0]
+    """The kind of features: maps of different sizes and widths are of one kind."""
+    features = outcome.candidate.features
+    return MAP if MAP in features else features
 
 
 def _together(outcomes: Iterable[Outcome]) -> list[Outcome]:
