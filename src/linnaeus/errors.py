@@ -22,6 +22,7 @@ __all__ = [
     "TaxonomyError",
     "UnknownLabelError",
     "check_choice",
+    "check_flag",
     "check_number",
     "closest",
     "nearest",
@@ -226,6 +227,26 @@ def check_choice(name: str, value: object, choices: Iterable[str | None]) -> Non
     if value not in choices:
         hint = nearest(str(value), [choice for choice in choices if choice is not None]) or "."
         raise ParameterError(f"{name}={value!r} is not one of {', '.join(map(repr, choices))}{hint}")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Raise a `ParameterError` if a value is neither True nor False.
+
+    Parameters
+    ----------
+    name : str
+        The parameter, for the message.
+    value : object
+        What was given.
+
+    Examples
+    --------
+    >>> check_flag("shuffle", "no")
+    Traceback (most recent call last):
+    linnaeus.errors.ParameterError: shuffle='no'; expected True or False.
+    """
+    if value not in (True, False):
+        raise ParameterError(f"{name}={value!r}; expected True or False.")
 
 
 def check_number(

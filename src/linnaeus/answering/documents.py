@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from linnaeus.errors import DataError, nearest
+from linnaeus.taxonomy.closure import pointers
 
 if TYPE_CHECKING:
     from linnaeus.data import Dataset
@@ -169,7 +170,7 @@ def _vectors(model: SavedModel, documents: Sequence[object]) -> Matrix:
         finite = np.isfinite(dense).all()
     else:
         rows = [_by_position(document) for document in documents]
-        indptr = np.cumsum([0, *(len(row) for row in rows)])
+        indptr = pointers([len(row) for row in rows])
         indices = np.array([key for row in rows for key in sorted(row)], dtype=np.int32)
         values = np.array([row[key] for row in rows for key in sorted(row)], dtype=np.float64)
         few = sparse.csr_array((values, indices, indptr.astype(np.int32)), shape=(len(rows), width))

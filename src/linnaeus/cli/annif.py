@@ -55,8 +55,7 @@ def import_projects(
     """
     from pathlib import Path
 
-    from linnaeus import files
-    from linnaeus.data.annif import read_corpus, read_projects, read_vocabulary
+    from linnaeus.data.annif import read_projects, read_vocabulary
 
     check_choice("--unknown", unknown, ("error", "drop"))
     found = read_projects(projects)
@@ -71,32 +70,46 @@ def import_projects(
         if key not in taxonomies:
             file = vocabularies.get(project.vocab) or _loaded(loaded, project)
             taxonomies[key] = read_vocabulary(file, project.vocab_language)
-        taxonomy = taxonomies[key]
-        written = target / "vocabularies" / f"{project.vocab}.ttl"
-        written.parent.mkdir(parents=True, exist_ok=True)
-        taxonomy.write(written)
-        entry: dict[str, object] = {
-            "project": project.id,
-            "backend": project.settings["backend"],
-            "vocabulary": str(written),
-            "subjects": taxonomy.n_nodes,
-            "documents": None,
-            "data": None,
-        }
-        if project.id in corpora:
-            parts = [read_corpus(path, taxonomy, unknown=unknown) for path in corpora[project.id]]
-            documents = [document for some, _ in parts for document in some]
-            data = target / "documents" / f"{project.id}.jsonl"
-            data.parent.mkdir(parents=True, exist_ok=True)
-            files.replace_file(data, _lines(documents))
-            entry |= {"documents": len(documents), "data": str(data)}
-            entry["left_out"] = {what: sum(left[what] for _, left in parts) for what in ("subjects", "documents")}
-        entry["not_carried_over"] = _not_carried(project)
-        entry["command"] = _command(project, written, entry["data"], target / "models" / project.id)
-        report.append(entry)
+        report.append(_written(project, taxonomies[key], corpora.get(project.id), target, unknown))
     if as_json:
         print_json(report)
-        return
+    else:
+        _tell(report, target)
+
+
+def _written(
+    project: AnnifProject, taxonomy: Taxonomy, corpus: list[Path] | None, target: Path, unknown: str
+) -> dict[str, object]:
+    """Write the vocabulary and the documents of a project; the entry of the report."""
+    from linnaeus import files
+    from linnaeus.data.annif import read_corpus
+
+    written = target / "vocabularies" / f"{project.vocab}.ttl"
+    written.parent.mkdir(parents=True, exist_ok=True)
+    taxonomy.write(written)
+    entry: dict[str, object] = {
+        "project": project.id,
+        "backend": project.settings["backend"],
+        "vocabulary": str(written),
+        "subjects": taxonomy.n_nodes,
+        "documents": None,
+        "data": None,
+    }
+    if corpus is not None:
+        parts = [read_corpus(path, taxonomy, unknown=unknown) for path in corpus]
+        documents = [document for some, _ in parts for document in some]
+        data = target / "documents" / f"{project.id}.jsonl"
+        data.parent.mkdir(parents=True, exist_ok=True)
+        files.replace_file(data, _lines(documents))
+        entry |= {"documents": len(documents), "data": str(data)}
+        entry["left_out"] = {what: sum(left[what] for _, left in parts) for what in ("subjects", "documents")}
+    entry["not_carried_over"] = _not_carried(project)
+    entry["command"] = _command(project, written, entry["data"], target / "models" / project.id)
+    return entry
+
+
+def _tell(report: list[dict[str, object]], target: Path) -> None:
+    """Print what was written, what was left out, and how to train each project."""
     print_table(
         ["project", "backend", "subjects", "documents"],
         [(one["project"], one["backend"], one["subjects"], one["documents"]) for one in report],

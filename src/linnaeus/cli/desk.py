@@ -16,7 +16,7 @@ import typer
 from linnaeus.cli import options
 from linnaeus.cli.console import note
 from linnaeus.cli.options import OptionalTaxonomy, Reading
-from linnaeus.cli.serve import address, prepare_service
+from linnaeus.cli.serve import DocumentShares, address, prepare_service
 from linnaeus.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ __all__ = ["desk"]
 _DEMO = "desk-demo"
 _PORTS = 20  # ports that are tried where --port is not given
 _AT_ONCE = 1000  # documents that are added together
-SHARES = "Shares of documents"  # heading of these options in --help
 
 
 @options.with_groups
@@ -71,16 +70,7 @@ def desk(
         int | None, typer.Option("--port", min=1, max=65535, help="Port to listen on (default: a free one from 8000).")
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
-    control: Annotated[
-        float, typer.Option("--control", min=0, max=1, help="Random control documents.", rich_help_panel=SHARES)
-    ] = 0.05,
-    blind: Annotated[
-        float, typer.Option("--blind", min=0, max=1, help="Without suggestions.", rich_help_panel=SHARES)
-    ] = 0.02,
-    double: Annotated[
-        float, typer.Option("--double", min=0, max=1, help="For two coders.", rich_help_panel=SHARES)
-    ] = 0.05,
-    seed: Annotated[int, typer.Option("--seed", help="Changes which these are.", rich_help_panel=SHARES)] = 0,
+    shares: DocumentShares,
     taxonomy: OptionalTaxonomy,
     reading: Reading,
 ) -> None:
@@ -113,7 +103,7 @@ def desk(
         )
     files = list(documents or [])
     folder = store or f"{Path(files[0] if files else model).resolve().with_suffix('')}.desk"
-    settings = Settings((model,), store=folder, control=control, blind=blind, double=double, seed=seed)
+    settings = Settings((model,), store=folder, **shares.given())
 
     def add(service: Service) -> None:
         from linnaeus.cli.documents import documents_for

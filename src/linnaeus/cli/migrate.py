@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,7 @@ from linnaeus.cli.risk import share_of
 from linnaeus.errors import DataError, ParameterError, TaxonomyError, nearest
 
 if TYPE_CHECKING:
+    from linnaeus.answering.documents import SavedModel
     from linnaeus.data import Dataset
     from linnaeus.migration import MigratedDocuments
     from linnaeus.revisions import Diff
@@ -25,6 +27,40 @@ if TYPE_CHECKING:
 __all__ = ["migrate"]
 
 _SHOWN = 10  # candidates of a case in the queue
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deciding(options.Group):
+    """How the cases among documents are decided that have several new labels, and where the others go."""
+
+    hand: Annotated[
+        str | None,
+        typer.Option(
+            "--hand", help="Table of documents coded by hand: ids and new labels, such as the queue filled in."
+        ),
+    ] = None
+    risk: Annotated[
+        float | None,
+        typer.Option(
+            "--risk",
+            help="Largest share of wrong decisions, as 0.1 or 10% (default: decide every case).",
+            parser=share_of,
+            metavar="SHARE",
+        ),
+    ] = None
+    risk_of: Annotated[
+        str, typer.Option("--risk-of", help="What --risk is a share of: answered (the decided cases) or all.")
+    ] = "answered"
+    confidence: Annotated[
+        float | None, typer.Option("--confidence", help="Probability with which the promise holds (default: 0.9).")
+    ] = None
+    queue: Annotated[
+        str | None, typer.Option("--queue", help="Table of the cases to code by hand, most useful first.")
+    ] = None
+    counts: Annotated[
+        str | None,
+        typer.Option("--counts", help="Table of documents per new node, with intervals."),
+    ] = None
 
 
 @options.with_groups
@@ -45,33 +81,7 @@ def migrate(
         list[str] | None, typer.Option("--data", "-d", help="Documents with old labels. May be repeated.")
     ] = None,
     output: Annotated[str, typer.Option("--output", "-o", help="New documents (.jsonl, .csv, .tsv, .xlsx).")],
-    hand: Annotated[
-        str | None,
-        typer.Option(
-            "--hand", help="Table of documents coded by hand: ids and new labels, such as the queue filled in."
-        ),
-    ] = None,
-    risk: Annotated[
-        float | None,
-        typer.Option(
-            "--risk",
-            help="Largest share of wrong decisions, as 0.1 or 10% (default: decide every case).",
-            parser=share_of,
-            metavar="SHARE",
-        ),
-    ] = None,
-    risk_of: Annotated[
-        str, typer.Option("--risk-of", help="What --risk is a share of: answered (the decided cases) or all.")
-    ] = "answered",
-    confidence: Annotated[
-        float | None, typer.Option("--confidence", help="Probability with which the promise holds (default: 0.9).")
-    ] = None,
-    queue: Annotated[
-        str | None, typer.Option("--queue", help="Table of the cases to code by hand, most useful first.")
-    ] = None,
-    counts: Annotated[
-        str | None, typer.Option("--counts", help="Table of documents per new node, with intervals.")
-    ] = None,
+    deciding: Deciding,
     certify: Annotated[
         bool,
         typer.Option(
@@ -97,14 +107,9 @@ def migrate(
 
     linnaeus migrate model/ --to new.ttl --map table.csv --data new.jsonl --output new-model/
     """
-    from linnaeus.migration import migrate_documents
-    from linnaeus.migration.report import documents_page, summary
-
     map_ = options.one_of("--map", maps)
     if model is not None:
-        for name, value in (("--hand", hand), ("--risk", risk), ("--queue", queue), ("--counts", counts)):
-            if value is not None:
-                raise ParameterError(f"{name} applies to documents, and a model is migrated; leave it out.")
+        deciding.refuse("applies to documents, and a model is migrated; leave it out", ("risk_of", "confidence"))
         _migrate_model(model, old, new, map_, data, output, html, reading, certify, as_json)
         return
     if certify:
@@ -112,6 +117,26 @@ def migrate(
     if old is None or not data:
         missing = "--from" if old is None else "--data"
         raise ParameterError(f"{missing} is missing; documents need --from, --to and --data, a model its folder.")
+    _migrate_documents(old, new, map_, data, output, html, reading, analysers, deciding, as_json)
+
+
+def _migrate_documents(
+    old: str,
+    new: str,
+    map_: str | None,
+    data: list[str],
+    output: str,
+    html: str | None,
+    reading: options.LabelledReading,
+    analysers: options.AnalyserOptions,
+    deciding: Deciding,
+    as_json: bool,
+) -> None:
+    """Recode documents, and write those that are left, counts and a report."""
+    from linnaeus.migration import migrate_documents
+    from linnaeus.migration.report import documents_page, summary
+
+    hand, queue, counts = deciding.hand, deciding.queue, deciding.counts
     for path in (output, queue, counts):
         if path is not None:
             tables.format_of(path, None)
@@ -129,9 +154,9 @@ def migrate(
         labels,
         hand=coded,
         features=_features(analysers, documents),
-        risk=risk,
-        risk_of=risk_of,
-        confidence=confidence,
+        risk=deciding.risk,
+        risk_of=deciding.risk_of,
+        confidence=deciding.confidence,
     )
     ids = documents.ids or [str(d + 1) for d in range(len(documents))]
     tables.write_table(output, *_new_documents(found, documents, labels, ids))
@@ -140,8 +165,7 @@ def migrate(
     if counts is not None:
         tables.write_table(counts, *_counts(found))
     if html is not None:
-        now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
-        files.replace_file(html, documents_page(found, now).encode())
+        files.replace_file(html, documents_page(found, _now()).encode())
     if as_json:
         print_json({**summary(found), "output": output})
     else:
@@ -163,7 +187,6 @@ def _migrate_model(
     """Carry a model over, and save it in another folder."""
     from linnaeus import store
     from linnaeus.cli import training
-    from linnaeus.cli.documents import fit_to
     from linnaeus.migration import migrate_model
     from linnaeus.migration.report import model_page, model_summary
     from linnaeus.taxonomy import Taxonomy
@@ -175,24 +198,10 @@ def _migrate_model(
     store.check_target(output)
     loaded = options.load_model(folder)
     revision = _revision(loaded.taxonomy_ if old is None else Taxonomy.read(old), new, map_)
-    documents: object = None
-    labels: object = None
-    if data:
-        read = reading.read(data, revision.new, unlabelled=reading.unlabelled or "drop")
-        if read.labels is None:
-            raise DataError(f"{read.source} has no labels; name their column with --labels.")
-        for d, row in enumerate(read.labels):
-            for label in row:
-                if label not in revision.new:
-                    hint = nearest(label, revision.new.names)
-                    raise DataError(f"Label {label!r} of document {d + 1} is not in the new version{hint}")
-        read = fit_to(loaded, read)
-        rows = read.labels or []
-        single = loaded.estimator.codec_.single_label and all(len(row) == 1 for row in rows)
-        documents, labels = read.documents, [row[0] for row in rows] if single else rows
+    documents, labels = _new_labels(data, reading, revision.new, loaded) if data else (None, None)
     found = migrate_model(loaded, revision, documents, labels, certify=certify)
     training.save(found.model, output)
-    now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+    now = _now()
     about = {"migrated": now, "from": folder, "table": map_, **model_summary(found)}
     files.replace_file(Path(output) / "migration.json", (json.dumps(about, indent=1) + "\n").encode())
     if html is not None:
@@ -207,6 +216,31 @@ def _migrate_model(
     for line in found.notes:
         note(f"note: {line}")
     note(f"saved to {output}")
+
+
+def _new_labels(
+    data: list[str], reading: options.LabelledReading, new: Taxonomy, loaded: SavedModel
+) -> tuple[object, list[str] | list[list[str]]]:
+    """Documents as the model takes them, and their labels in the new version."""
+    from linnaeus.cli.documents import fit_to
+
+    read = reading.read(data, new, unlabelled=reading.unlabelled or "drop")
+    if read.labels is None:
+        raise DataError(f"{read.source} has no labels; name their column with --labels.")
+    for d, row in enumerate(read.labels):
+        for label in row:
+            if label not in new:
+                raise DataError(
+                    f"Label {label!r} of document {d + 1} is not in the new version{nearest(label, new.names)}"
+                )
+    read = fit_to(loaded, read)
+    rows = read.labels or []
+    single = loaded.estimator.codec_.single_label and all(len(row) == 1 for row in rows)
+    return read.documents, [row[0] for row in rows] if single else rows
+
+
+def _now() -> str:
+    return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
 
 
 def _revision(old: str | Taxonomy, new: str, map_: str | None) -> Diff:

@@ -2,20 +2,60 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from linnaeus.cli.console import note
+from linnaeus.cli.options import Group, with_groups
 from linnaeus.errors import ParameterError
 
-__all__ = ["address", "prepare_service", "serve"]
-
-KEPT = "Documents and verdicts"  # heading of these options in --help
+__all__ = ["DocumentShares", "address", "prepare_service", "serve"]
 
 
+def _kept(*names: str, help: str) -> object:
+    return typer.Option(*names, help=help, rich_help_panel="Documents and verdicts")
+
+
+def _share(*names: str, help: str, min: int | None = None, max: int | None = None) -> object:
+    return typer.Option(*names, help=help, min=min, max=max, rich_help_panel="Shares of documents")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentShares(Group):
+    """Shares of documents that are treated specially; fields are those of `Settings`."""
+
+    control: Annotated[float, _share("--control", min=0, max=1, help="Random control documents.")] = 0.05
+    blind: Annotated[float, _share("--blind", min=0, max=1, help="Without suggestions.")] = 0.02
+    double: Annotated[float, _share("--double", min=0, max=1, help="For two coders.")] = 0.05
+    seed: Annotated[int, _share("--seed", help="Changes which these are.")] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keeping(Group):
+    """What is kept of documents, verdicts and answers; fields are those of `Settings`."""
+
+    store: Annotated[
+        str | None, _kept("--store", help="Folder in which documents and verdicts of coders are kept.")
+    ] = None
+    database: Annotated[
+        str | None, _kept("--database", help="PostgreSQL instead of a file in --store: postgresql://...")
+    ] = None
+    memory: Annotated[bool, _kept("--memory/--no-memory", help="Show decisions on similar documents.")] = True
+    training: Annotated[list[str] | None, _kept("--training", help="Labelled documents to train on again.")] = None
+    audit_answers: Annotated[
+        bool, _kept("--audit-answers/--no-audit-answers", help="Record all answers in the log.")
+    ] = True
+
+    def settings(self) -> dict[str, Any]:
+        """Parameters of `Settings`; paths stay valid in other folders."""
+        return {**self.given(), "training": tuple(str(Path(file).resolve()) for file in self.training or ())}
+
+
+@with_groups
 def serve(
     models: Annotated[
         list[str], typer.Argument(help="Model folders, folders of model folders, or NAME=FOLDER.", show_default=False)
@@ -35,36 +75,6 @@ def serve(
     reload: Annotated[
         bool, typer.Option("--reload/--no-reload", help="Load a model again when its folder is replaced.")
     ] = True,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            "--store", help="Folder in which documents and verdicts of coders are kept.", rich_help_panel=KEPT
-        ),
-    ] = None,
-    database: Annotated[
-        str | None,
-        typer.Option(
-            "--database", help="PostgreSQL instead of a file in --store: postgresql://...", rich_help_panel=KEPT
-        ),
-    ] = None,
-    control: Annotated[
-        float, typer.Option("--control", min=0, max=1, help="Share of random control documents.", rich_help_panel=KEPT)
-    ] = 0.05,
-    blind: Annotated[
-        float,
-        typer.Option("--blind", min=0, max=1, help="Share of documents without suggestions.", rich_help_panel=KEPT),
-    ] = 0.02,
-    double: Annotated[
-        float, typer.Option("--double", min=0, max=1, help="Share of documents for two coders.", rich_help_panel=KEPT)
-    ] = 0.05,
-    memory: Annotated[
-        bool,
-        typer.Option("--memory/--no-memory", help="Show decisions on similar documents.", rich_help_panel=KEPT),
-    ] = True,
-    training: Annotated[
-        list[str] | None,
-        typer.Option("--training", help="Labelled documents to train on again.", rich_help_panel=KEPT),
-    ] = None,
     proxy_header: Annotated[
         str | None,
         typer.Option("--proxy-header", help="Header in which a proxy on this machine names the user."),
@@ -72,11 +82,9 @@ def serve(
     rate: Annotated[
         int, typer.Option("--rate", min=0, help="Largest number of requests a minute of a user; 0: no limit.")
     ] = 0,
-    audit_answers: Annotated[
-        bool,
-        typer.Option("--audit-answers/--no-audit-answers", help="Record all answers in the log.", rich_help_panel=KEPT),
-    ] = True,
-    seed: Annotated[int, typer.Option("--seed", help="Changes which documents these are.", rich_help_panel=KEPT)] = 0,
+    *,
+    kept: Keeping,
+    shares: DocumentShares,
 ) -> None:
     """Serve models over HTTP: a REST interface, Annif's addresses, and metrics.
 
@@ -94,17 +102,10 @@ def serve(
         timeout=timeout,
         reload_every=1.0 if reload else 0.0,
         workers=workers,
-        store=store,
-        database=database,
-        control=control,
-        blind=blind,
-        double=double,
-        seed=seed,
-        audit_answers=audit_answers,
-        memory=memory,
-        training=tuple(str(Path(file).resolve()) for file in training or ()),
         proxy_header=proxy_header,
         rate=rate,
+        **kept.settings(),
+        **shares.given(),
     )
     shown = address(host, port)
     run(

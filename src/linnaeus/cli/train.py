@@ -360,49 +360,22 @@ def _plan(chosen: ModelOptions, run: RunOptions) -> SearchPlan | None:
 
     Options that contradict each other are refused before anything is read.
     """
-    from linnaeus.auto.measures import MEASURES, check_measure
-    from linnaeus.engine import get_engine, parse_bytes, parse_seconds
-    from linnaeus.features.documents import takes_sequences
-    from linnaeus.registry import DOCUMENT_MODELS, find_model
+    from linnaeus.auto.measures import check_measure
+    from linnaeus.registry import find_model
 
     name = None if chosen.is_auto else find_model(chosen.name)
-    if chosen.measure is not None:
-        try:
-            check_measure(chosen.measure)
-        except ParameterError:
-            raise ParameterError(f"--measure {chosen.measure}: expected {', '.join(MEASURES)}.") from None
+    _check_measure(chosen)
     if chosen.is_untuned:
-        if chosen.measure is not None:
-            raise ParameterError("--measure: with --budget 0 nothing is chosen by a measure.")
         return None
-    if chosen.budget is not None:
-        parse_seconds(chosen.budget, "--budget")
-        if run.max_time is not None:
-            raise ParameterError("Give --budget or --max-time: a budget is for the choice and the last training.")
-    if run.max_time is not None:
-        parse_seconds(run.max_time, "--max-time")
+    limits = _limits(chosen, run)
     settings = training.parse_settings(name, chosen.settings(), n_jobs=run.n_jobs)
     decoder = _OWN if chosen.decoder == _OWN else options.parse_decoder(chosen.decoder)
-    limits: dict[str, object] = {}
-    if run.max_memory is not None:
-        parse_bytes(run.max_memory, "--max-memory")
-        limits["max_memory"] = run.max_memory
-    if run.engine is not None:
-        get_engine(run.engine, run.n_jobs, gpu=True)
-        limits["engine"] = run.engine
-    if name in DOCUMENT_MODELS:
-        for option, value in (("--budget", chosen.budget), ("--measure", chosen.measure)):
-            if value is not None:
-                raise ParameterError(f"{option}: {name} is trained once; its cut is learned with it.")
-        return None
     if name is not None:
-        fixed = "C" in settings or "C" not in _known(name)
-        sequences = takes_sequences(settings.get("kernel"))
-        if (fixed and decoder is not None) or sequences:
-            reason = "a kernel on sequences is trained once" if sequences else "C and the decoder are given"
+        reason = _why_trained_once(name, settings, decoder)
+        if reason is not None:
             for option, value in (("--budget", chosen.budget), ("--measure", chosen.measure)):
                 if value is not None:
-                    raise ParameterError(f"{option}: {reason}, so that nothing is left to choose.")
+                    raise ParameterError(f"{option}: {reason}.")
             return None
         training.limits(name, checkpoint=run.checkpoint, max_memory=run.max_memory)
     _check_known(name, {**settings, **limits})
@@ -413,6 +386,54 @@ def _plan(chosen: ModelOptions, run: RunOptions) -> SearchPlan | None:
         chosen.budget or run.max_time,
         check_measure(chosen.measure or "hierarchical_f1"),
     )
+
+
+def _check_measure(chosen: ModelOptions) -> None:
+    """Refuse an unknown measure, and one that nothing is chosen by."""
+    from linnaeus.auto.measures import MEASURES, check_measure
+
+    if chosen.measure is None:
+        return
+    try:
+        check_measure(chosen.measure)
+    except ParameterError:
+        raise ParameterError(f"--measure {chosen.measure}: expected {', '.join(MEASURES)}.") from None
+    if chosen.is_untuned:
+        raise ParameterError("--measure: with --budget 0 nothing is chosen by a measure.")
+
+
+def _limits(chosen: ModelOptions, run: RunOptions) -> dict[str, object]:
+    """Parameters of memory and engine that hold for every model; invalid limits are refused."""
+    from linnaeus.engine import get_engine, parse_bytes, parse_seconds
+
+    if chosen.budget is not None:
+        parse_seconds(chosen.budget, "--budget")
+        if run.max_time is not None:
+            raise ParameterError("Give --budget or --max-time: a budget is for the choice and the last training.")
+    if run.max_time is not None:
+        parse_seconds(run.max_time, "--max-time")
+    limits: dict[str, object] = {}
+    if run.max_memory is not None:
+        parse_bytes(run.max_memory, "--max-memory")
+        limits["max_memory"] = run.max_memory
+    if run.engine is not None:
+        get_engine(run.engine, run.n_jobs, gpu=True)
+        limits["engine"] = run.engine
+    return limits
+
+
+def _why_trained_once(name: str, settings: dict[str, object], decoder: Decoder | str | None) -> str | None:
+    """Why nothing of a model is left to choose; None where something is."""
+    from linnaeus.features.documents import takes_sequences
+    from linnaeus.registry import DOCUMENT_MODELS
+
+    if name in DOCUMENT_MODELS:
+        return f"{name} is trained once; its cut is learned with it"
+    if takes_sequences(settings.get("kernel")):
+        return "a kernel on sequences is trained once, so that nothing is left to choose"
+    if decoder is not None and ("C" in settings or "C" not in _known(name)):
+        return "C and the decoder are given, so that nothing is left to choose"
+    return None
 
 
 def _known(name: str) -> set[str]:

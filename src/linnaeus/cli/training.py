@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -164,42 +165,29 @@ def make_features(
     ``terms`` are parameters of `options.AnalyserOptions`. A ``model`` (its parameters) with a kernel on sequences takes
     them as they are. An ``embedding`` of own vectors learns from texts of the taxonomy and of ``embedding_texts`` too.
     """
-    from linnaeus.features.documents import default_features, takes_sequences
-    from linnaeus.features.named import (
-        hashed_text,
-        is_hashed,
-        is_kernel_map,
-        kernel_map,
-        string_features,
-    )
+    from linnaeus.features.documents import takes_sequences
+    from linnaeus.features.named import hashed_text, is_hashed, is_kernel_map, kernel_map
 
     seed = model.get("random_state")
     seed = seed if isinstance(seed, int) else 0
+    usual = partial(make_features, documents, reading, weighting=weighting, min_df=min_df, terms=terms, model=model)
     if embedding is not None:
-        if documents.kind != "text" or named is not None:
+        if documents.kind != "text":
             raise ParameterError(
                 f"--embedding {embedding} takes texts, and {documents.source} holds {documents.kind} documents."
-                if documents.kind != "text"
-                else f"Give --embedding or --features {named}, not both."
             )
-        usual = make_features(documents, reading, weighting=weighting, min_df=min_df, terms=terms, model=model)
-        return _embedded(embedding, usual, taxonomy, embedding_texts, reading, seed)
+        if named is not None:
+            raise ParameterError(f"Give --embedding or --features {named}, not both.")
+        return _embedded(embedding, usual(), taxonomy, embedding_texts, reading, seed)
     if embedding_texts:
         raise ParameterError("--embedding-texts does nothing without --embedding own.")
     if named is not None and is_kernel_map(named):
-        usual = make_features(documents, reading, weighting=weighting, min_df=min_df, terms=terms, model=model)
-        if documents.kind == "sequence" and usual is None:
+        vectors = usual()
+        if documents.kind == "sequence" and vectors is None:
             raise ParameterError(f"--features {named}: the kernel of the model takes sequences as they are; give one.")
-        return kernel_map(named, usual, random_state=seed)
+        return kernel_map(named, vectors, random_state=seed)
     if named is not None and is_hashed(named):
-        if documents.kind != "text" or weighting is not None or min_df is not None:
-            what = f"takes texts, and {documents.source} holds {documents.kind} documents"
-            option = "--weighting" if weighting is not None else "--min-df"
-            raise ParameterError(
-                f"--features {named} {what}."
-                if documents.kind != "text"
-                else f"{option} does nothing beside --features {named}: hashed features have no vocabulary."
-            )
+        _check_hashed(documents, named, weighting, min_df)
         return hashed_text(named, fields=weighted_fields(reading.text), categorical=reading.categorical or (), **terms)
     if takes_sequences(model.get("kernel")):
         if named is not None:
@@ -207,14 +195,46 @@ def make_features(
         _check_sequences(documents, "kernel")
         return None
     if named is not None:
-        _check_sequences(documents, f"--features {named}")
-        if weighting is not None or reading.categorical:
-            raise ParameterError("--weighting and --categorical do nothing beside --features.")
-        if terms:
-            raise ParameterError(f"{TERM_OPTIONS[next(iter(terms))]} does nothing beside --features {named}.")
-        return string_features(named, n_jobs=model.get("n_jobs"), min_df=2 if min_df is None else min_df)
-    fields = weighted_fields(reading.text)
-    given = {"fields": fields, "categorical": reading.categorical, "weighting": weighting, "min_df": min_df, **terms}
+        return _string_features(documents, reading, named, weighting, min_df, terms, model.get("n_jobs"))
+    return _usual_features(documents, reading, {"weighting": weighting, "min_df": min_df, **terms})
+
+
+def _check_hashed(documents: Dataset, named: str, weighting: str | None, min_df: int | None) -> None:
+    """Refuse documents that are not texts, and options of a vocabulary."""
+    if documents.kind != "text":
+        raise ParameterError(
+            f"--features {named} takes texts, and {documents.source} holds {documents.kind} documents."
+        )
+    if weighting is not None or min_df is not None:
+        option = "--weighting" if weighting is not None else "--min-df"
+        raise ParameterError(f"{option} does nothing beside --features {named}: hashed features have no vocabulary.")
+
+
+def _string_features(
+    documents: Dataset,
+    reading: Reading,
+    named: str,
+    weighting: str | None,
+    min_df: int | None,
+    terms: Mapping[str, Any],
+    n_jobs: int | None,
+) -> Transformer:
+    """Features of sequences by name; options of texts are refused."""
+    from linnaeus.features.named import string_features
+
+    _check_sequences(documents, f"--features {named}")
+    if weighting is not None or reading.categorical:
+        raise ParameterError("--weighting and --categorical do nothing beside --features.")
+    if terms:
+        raise ParameterError(f"{TERM_OPTIONS[next(iter(terms))]} does nothing beside --features {named}.")
+    return string_features(named, n_jobs=n_jobs, min_df=2 if min_df is None else min_df)
+
+
+def _usual_features(documents: Dataset, reading: Reading, parameters: Mapping[str, Any]) -> Transformer | None:
+    """The usual features of such documents; options that do nothing for them are refused."""
+    from linnaeus.features.documents import default_features
+
+    given = {"fields": weighted_fields(reading.text), "categorical": reading.categorical, **parameters}
     given = {name: value for name, value in given.items() if value is not None and value != []}
     allowed = {"text": set(given), "sequence": {"min_df"}}.get(documents.kind, set())
     useless = sorted(set(given) - allowed)

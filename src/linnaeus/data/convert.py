@@ -23,7 +23,7 @@ from linnaeus.data.readers import format_of, read_dataset
 from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError
 from linnaeus.files import file_sha256, naming, replace_file
-from linnaeus.taxonomy.closure import canonical
+from linnaeus.taxonomy.closure import canonical, pointers
 from linnaeus.typing import IntArray, Matrix
 
 __all__ = ["MappedWriter", "check_output", "convert", "write_mapped"]
@@ -206,7 +206,7 @@ class MappedWriter:
         number_of = self.number_of
         numbers = [number_of.setdefault(label, len(number_of)) for row in labels for label in row]
         self._append("label_indices", np.int32, numbers)
-        self._append_ends("label_indptr", np.cumsum([0, *map(len, labels)]))
+        self._append_ends("label_indptr", pointers(list(map(len, labels))))
 
     def add_strings(self, name: str, values: list[str] | None) -> None:
         """Append to the ids or parts of the documents, if they have any."""

@@ -27,6 +27,7 @@ from scipy import sparse
 from linnaeus.data.check import recognise
 from linnaeus.data.dataset import Dataset
 from linnaeus.errors import DataError, ParameterError
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, Array, BoolArray, IntArray, Matrix
 
 __all__ = [
@@ -269,7 +270,7 @@ def _label_matrix(data: Dataset | Labels) -> CSR:
         rows = given.rows or []
     number: dict[str, int] = {}
     found = [{number.setdefault(label, len(number)) for label in row} for row in rows]
-    indptr = np.cumsum([0, *map(len, found)])
+    indptr = pointers(list(map(len, found)))
     indices = np.fromiter((i for row in found for i in row), dtype=np.int32, count=int(indptr[-1]))
     ones = np.ones(len(indices), dtype=np.int8)
     return sparse.csr_array((ones, indices, indptr.astype(np.int32)), shape=(len(found), len(number)))

@@ -45,7 +45,7 @@ from linnaeus.engine import blocks as slices
 from linnaeus.engine import rows_that_fit
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.order import best_columns
-from linnaeus.taxonomy.closure import parent_sets, pattern, pointers, row_numbers
+from linnaeus.taxonomy.closure import parent_sets, pattern, places, pointers, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray
 
@@ -238,8 +238,7 @@ def hierarchy(taxonomy: Taxonomy, *, with_root: bool = False) -> Hierarchy:
 
 def positions(taxonomy: Taxonomy, columns: IntArray, *, with_root: bool = False) -> IntArray:
     """The column of every node, -1 where it has none; the root has none unless asked."""
-    position = np.full(taxonomy.n_nodes, -1, dtype=np.int32)
-    position[columns] = np.arange(len(columns), dtype=np.int32)
+    position = places(columns, taxonomy.n_nodes)
     if taxonomy.root is not None and not with_root:
         position[taxonomy.root] = -1
     return position

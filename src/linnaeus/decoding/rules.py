@@ -150,19 +150,7 @@ class Rules:
         self._by_depth(taxonomy, allowed, may_stop)
         if self.leaves_only:
             may_stop &= taxonomy.is_leaf
-        least, most = np.zeros(n + 1, dtype=np.int32), np.full(n + 1, NO_BOUND, dtype=np.int32)
-        least[n] = min(self.at_least, n + 1)  # no answer has more labels than there are nodes
-        if self.at_most is not None and self.at_most < n:
-            most[n] = self.at_most
-        for name, bound in self.at_most_under.items():
-            v = _index(taxonomy, name, "at_most_under")
-            if bound < len(taxonomy.descendants(v)):
-                most[v] = min(int(most[v]), bound)
-        once = taxonomy.tops if self.one_per == "tops" else self._nodes(taxonomy, "one_per")
-        most[np.asarray(once, dtype=np.int64)] = 1
-        if taxonomy.root is not None:  # a bound at the root is one on all
-            most[n] = min(most[n], most[taxonomy.root])
-            most[taxonomy.root] = NO_BOUND
+        least, most = self._bounds(taxonomy)
         children = None if self.max_children is None or self.max_children >= n else self.max_children
         return BoundRules(taxonomy, allowed, forced, may_stop, least, most, children, documents)
 
@@ -185,6 +173,24 @@ class Rules:
             restricted.append(names is not None)
         labels = pattern(pointers(np.array(lengths, dtype=np.int64)), np.array(indices, np.int32), taxonomy.n_nodes)
         return DocumentCandidates(labels, np.array(restricted, dtype=bool))
+
+    def _bounds(self, taxonomy: Taxonomy) -> tuple[IntArray, IntArray]:
+        """Least and largest number of labels at or below every node, and in all."""
+        n = taxonomy.n_nodes
+        least, most = np.zeros(n + 1, dtype=np.int32), np.full(n + 1, NO_BOUND, dtype=np.int32)
+        least[n] = min(self.at_least, n + 1)  # no answer has more labels than there are nodes
+        if self.at_most is not None and self.at_most < n:
+            most[n] = self.at_most
+        for name, bound in self.at_most_under.items():
+            v = _index(taxonomy, name, "at_most_under")
+            if bound < len(taxonomy.descendants(v)):
+                most[v] = min(int(most[v]), bound)
+        once = taxonomy.tops if self.one_per == "tops" else self._nodes(taxonomy, "one_per")
+        most[np.asarray(once, dtype=np.int64)] = 1
+        if taxonomy.root is not None:  # a bound at the root is one on all
+            most[n] = min(most[n], most[taxonomy.root])
+            most[taxonomy.root] = NO_BOUND
+        return least, most
 
     def _by_depth(self, taxonomy: Taxonomy, allowed: BoolArray, may_stop: BoolArray) -> None:
         least = max(self.depth or 0, self.min_depth or 0)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from linnaeus.errors import DataError, ParameterError
+from linnaeus.errors import DataError, check_choice
 from linnaeus.typing import Array, FloatArray
 
 __all__ = ["DenseFeatures", "FillMissing"]
@@ -42,8 +42,7 @@ class FillMissing(TransformerMixin, BaseEstimator):
 
     def fit(self, X: npt.ArrayLike, y: object = None) -> FillMissing:
         """Learn one value per column."""
-        if self.how not in ("mean", "median", "zero"):
-            raise ParameterError(f"how must be 'mean', 'median' or 'zero'; got {self.how!r}.")
+        check_choice("how", self.how, ("mean", "median", "zero"))
         X = np.asarray(X)
         if self.how == "zero":
             self.values_ = np.zeros(X.shape[1])

@@ -23,10 +23,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 
 from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.features.analysis import Analyser
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import Array, IntArray, ObjectArray
 
 __all__ = [
     "DocumentTransformer",
+    "TermTransformer",
     "check_fields",
     "columns_of",
     "default_features",
@@ -262,6 +265,56 @@ class DocumentTransformer(TransformerMixin, BaseEstimator):
         return tags
 
 
+class TermTransformer(DocumentTransformer):
+    """Base of features that are terms of text fields, and values of categorical fields."""
+
+    fields: Mapping[str, float] | Sequence[str] | None
+    categorical: Mapping[str, float] | Sequence[str]
+    ngram_range: tuple[int, int]
+    stop_words: str | list[str] | None
+    lowercase: bool
+    analyzer: str
+    token_pattern: str
+
+    def analyser(self) -> Analyser:
+        """The function from a text to its terms, which can be applied to label texts as well.
+
+        Returns
+        -------
+        Analyser
+            Made from the parameters; it needs no fit.
+
+        Examples
+        --------
+        >>> from linnaeus.features import TextFeatures
+        >>> TextFeatures(analyzer="stems").analyser()("two cats")
+        ['two', 'cat']
+        """
+        return Analyser(
+            analyzer=self.analyzer,
+            ngram_range=self.ngram_range,
+            stop_words=self.stop_words,  # type: ignore[arg-type]  # lists become tuples there
+            lowercase=self.lowercase,
+            token_pattern=self.token_pattern,
+        )
+
+    def _check_terms(self) -> None:
+        """Validate the parameters of terms and fields."""
+        self.analyser()
+        for name in ("fields", "categorical"):
+            check_fields(name, getattr(self, name))
+
+    def _fields_of(self, documents: object) -> tuple[dict[str, float], dict[str, float], dict[str, list[object]]]:
+        """Weights of text fields and of categorical fields, and the documents by field."""
+        kinds = field_weights(self.categorical)
+        given = None if self.fields is None else field_weights(self.fields)
+        columns = columns_of(documents, given or (), kinds)
+        weights = {name: 1.0 for name in columns if name not in kinds} if given is None else given
+        if not weights and not kinds:
+            raise ParameterError(f"{type(self).__name__} needs at least one text field or categorical field.")
+        return weights, kinds, columns
+
+
 def plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters of features of words, as values that model folders can hold.
 
@@ -311,7 +364,7 @@ def packed(terms: Iterable[str]) -> tuple[Array, IntArray]:
     [0, 2, 3]
     """
     encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
-    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    offsets = pointers(list(map(len, encoded)))
     return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
 
 

@@ -22,13 +22,11 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils import Tags
 
 from linnaeus.errors import ParameterError, check_choice, check_number
-from linnaeus.features.analysis import WORD, Analyser, shown, surfaces_of
+from linnaeus.features.analysis import WORD, shown, surfaces_of
 from linnaeus.features.documents import (
-    DocumentTransformer,
-    check_fields,
+    TermTransformer,
     columns_of,
     field_of,
-    field_weights,
     packed,
     plain_parameters,
     texts_of,
@@ -44,7 +42,7 @@ _NAMES = 3  # terms of one column that are shown
 Pairs = list[tuple[str, float]]
 
 
-class HashedText(DocumentTransformer):
+class HashedText(TermTransformer):
     """Documents (strings, fields by name, records, or a data frame) to a sparse matrix of hashed terms.
 
     Parameters
@@ -162,16 +160,6 @@ class HashedText(DocumentTransformer):
         self._check_parameters()
         return self._matrix(*self._columns(X), None)
 
-    def analyser(self) -> Analyser:
-        """The function from a text to its terms."""
-        return Analyser(
-            analyzer=self.analyzer,
-            ngram_range=self.ngram_range,
-            stop_words=self.stop_words,  # type: ignore[arg-type]  # lists become tuples there
-            lowercase=self.lowercase,
-            token_pattern=self.token_pattern,
-        )
-
     def _check_parameters(self) -> None:
         check_number("bits", self.bits, least=1, whole=True)
         if self.bits > _MOST_BITS:
@@ -179,22 +167,14 @@ class HashedText(DocumentTransformer):
         check_number("max_names", self.max_names, least=0, whole=True)
         check_choice("norm", self.norm, ("l2", None))
         check_choice("dtype", self.dtype, ("float32", "float64"))
-        for name in ("fields", "categorical"):
-            check_fields(name, getattr(self, name))
-        self.analyser()
+        self._check_terms()
 
     def _columns(self, documents: object) -> tuple[dict[str, float], dict[str, float], dict[str, list[object]]]:
         """Weights of text fields and of categorical fields, and the documents by field."""
-        if hasattr(self, "weights_"):
-            weights, kinds = self.weights_, self.kinds_
-            return weights, kinds, columns_of(documents, weights, kinds)
-        kinds = field_weights(self.categorical)
-        given = field_weights(self.fields or ())
-        columns = columns_of(documents, given, kinds)
-        weights = {name: 1.0 for name in columns if name not in kinds} if self.fields is None else given
-        if not weights and not kinds:
-            raise ParameterError("HashedText needs at least one text field or categorical field.")
-        return weights, kinds, columns
+        if not hasattr(self, "weights_"):
+            return self._fields_of(documents)
+        weights, kinds = self.weights_, self.kinds_
+        return weights, kinds, columns_of(documents, weights, kinds)
 
     # -- hashing -------------------------------------------------------------------------------------------------------
 

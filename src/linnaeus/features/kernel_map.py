@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from linnaeus.data.check import check_labels
 from linnaeus.data.matrices import as_matrix, check_values
 from linnaeus.engine import single_blas_thread
-from linnaeus.errors import DataError, ParameterError, check_number, nearest
+from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray, is_sparse
 
 __all__ = ["KernelMap"]
@@ -131,10 +131,8 @@ class KernelMap(TransformerMixin, BaseEstimator):
             check_number("gamma", self.gamma, above=0)
         if self.projection is not None:
             check_number("projection", self.projection, least=1, whole=True)
-        for name, known in (("method", METHODS), ("landmarks", LANDMARKS)):
-            value = getattr(self, name)
-            if value not in known:
-                raise ParameterError(f"{name}={value!r} is not one of {', '.join(known)}{nearest(str(value), known)}")
+        check_choice("method", self.method, METHODS)
+        check_choice("landmarks", self.landmarks, LANDMARKS)
 
     def _learn_projection(self, X: Matrix) -> FloatArray:
         """Learn the singular vectors, where there is a projection; the projected X."""

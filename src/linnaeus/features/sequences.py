@@ -19,6 +19,7 @@ import numpy as np
 
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.features.documents import columns_of, one_field
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import Array, IntArray
 
 __all__ = ["Sequences", "encode"]
@@ -79,7 +80,7 @@ class Sequences:
                 return Sequences(self.codes[begin:end], self.offsets[start : stop + 1] - begin, self.names)
         rows = np.atleast_1d(np.arange(len(self))[rows])
         lengths = self.lengths[rows]
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        offsets = pointers(lengths)
         source = np.repeat(self.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
         return Sequences(self.codes[source], offsets, self.names)
 
@@ -184,13 +185,13 @@ def _as_list(documents: object, unit: str) -> list[Sequence[object]]:
 
 
 def _characters(texts: list[str]) -> Sequences:
-    offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts], dtype=np.int64)]).astype(np.int64)
+    offsets = pointers([len(text) for text in texts])
     points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")
     return Sequences(points.astype(np.int64), offsets)
 
 
 def _tokens(documents: list[Sequence[object]]) -> Sequences:
-    offsets = np.concatenate([[0], np.cumsum([len(document) for document in documents], dtype=np.int64)])
+    offsets = pointers([len(document) for document in documents])
     code_of: dict[tuple[type, object], int] = {}
     codes = np.empty(int(offsets[-1]), dtype=np.int64)
     for position, token in enumerate(chain.from_iterable(documents)):
@@ -238,7 +239,7 @@ def _within(made: Sequences, alphabet: Alphabet, unknown: str) -> Sequences:
         raise DataError(_stranger(made, int(np.flatnonzero(at)[0]), int(at.sum()), alphabet))
     lengths = np.add.reduceat(np.append(~at, False), made.offsets[:-1]) if len(made) else np.zeros(0, np.int64)
     lengths = np.where(made.lengths > 0, lengths, 0)  # reduceat takes an empty stretch for the token after it
-    return Sequences(made.codes[~at], np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), made.names)
+    return Sequences(made.codes[~at], pointers(lengths), made.names)
 
 
 def _stranger(made: Sequences, position: int, count: int, alphabet: Iterable[object]) -> str:

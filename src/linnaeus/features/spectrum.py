@@ -27,6 +27,7 @@ from linnaeus.features.string_kernel import (
     piece_gram,
     weights_of,
 )
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, Array, Engine, FloatArray, IntArray, ObjectArray
 
 __all__ = ["SpectrumFeatures", "SpectrumKernel"]
@@ -183,7 +184,7 @@ class SpectrumFeatures(DocumentTransformer):
         """
         check_is_fitted(self, "vocabulary_")
         A = self._encoded(documents)
-        met = np.concatenate([[0], np.cumsum(np.isin(A.codes, self.vocabulary_.letters))])
+        met = pointers(np.isin(A.codes, self.vocabulary_.letters))
         known = met[A.offsets[1:]] - met[A.offsets[:-1]]
         return np.where(2 * known < A.lengths, 0, np.diff(self._rows(A).indptr))
 

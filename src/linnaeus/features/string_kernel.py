@@ -34,6 +34,7 @@ from linnaeus._kernels import dispatch
 from linnaeus.engine import blocks, get_engine, rows_that_fit
 from linnaeus.errors import ParameterError, check_number, warn_user
 from linnaeus.features.sequences import Alphabet, Sequences, encode, spell
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, BoolArray, Engine, FloatArray, IntArray
 
 __all__ = ["PieceMap", "StringKernel", "Vocabulary", "normalise", "piece_gram", "weights_of"]
@@ -190,7 +191,7 @@ def _summed(documents: IntArray, numbers: IntArray, gaps: IntArray, n_docs: int,
         distinct = np.flatnonzero(_changes(documents) | _changes(numbers))
         values = np.add.reduceat(values, distinct) if len(distinct) else values
         documents, numbers = documents[distinct], numbers[distinct]
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(documents, minlength=n_docs))])
+    indptr = pointers(np.bincount(documents, minlength=n_docs))
     return _Counted(indptr, numbers, values)
 
 
@@ -205,7 +206,7 @@ def _over(known: IntArray, counted: _Counted) -> CSR:
     n_docs = len(counted.indptr) - 1
     columns = np.minimum(np.searchsorted(known, counted.numbers), max(0, len(known) - 1))
     there = known[columns] == counted.numbers if len(known) else np.zeros(len(columns), dtype=bool)
-    kept = np.concatenate([[0], np.cumsum(there)])[counted.indptr]
+    kept = pointers(there)[counted.indptr]
     return sparse.csr_array((counted.values[there], columns[there], kept), shape=(n_docs, len(known)))
 
 

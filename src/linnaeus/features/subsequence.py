@@ -18,9 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from linnaeus._kernels import dispatch
-from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.features.sequences import Sequences
 from linnaeus.features.string_kernel import PieceMap, StringKernel, piece_gram
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import Engine, FloatArray, IntArray
 
 __all__ = ["SubsequenceKernel"]
@@ -81,8 +82,7 @@ class SubsequenceKernel(StringKernel):
         check_number("decay", self.decay, above=0)
         if self.decay > 1:
             raise ParameterError(f"decay={self.decay!r}; expected a number above 0, at most 1.")
-        if self.precision not in ("single", "double"):
-            raise ParameterError(f"precision={self.precision!r}; expected 'single' or 'double'.")
+        check_choice("precision", self.precision, ("single", "double"))
         if self.max_gap is not None:
             check_number("max_gap", self.max_gap, least=0, whole=True)
             self._pieces()
@@ -176,7 +176,7 @@ class _Pairs:
     def rows(self, rows: IntArray) -> tuple[FloatArray, IntArray]:
         """Codes and offsets of some sequences of A; one code more than there are, whose address may be taken."""
         parts = [self.A[self.A_offsets[row] : self.A_offsets[row + 1]] for row in rows]
-        offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+        offsets = pointers([len(part) for part in parts])
         return np.concatenate([*parts, np.zeros(1, self.dtype)]), offsets
 
 

@@ -36,17 +36,16 @@ from sklearn.utils.validation import check_is_fitted
 from linnaeus.errors import DataError, ParameterError, check_number, warn_user
 from linnaeus.features.analysis import WORD, Analyser, shown, surfaces_of
 from linnaeus.features.documents import (
-    DocumentTransformer,
-    check_fields,
+    TermTransformer,
     columns_of,
     field_of,
-    field_weights,
     packed,
     plain_parameters,
     texts_of,
     unpacked,
     values_of,
 )
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, ObjectArray
 
 __all__ = ["SpilledCounter", "TextFeatures"]
@@ -122,7 +121,7 @@ def _read(path: Path) -> Iterator[tuple[str, int]]:
 _COMPARED = 100  # words whose stems are compared with those of the training
 
 
-class TextFeatures(DocumentTransformer):
+class TextFeatures(TermTransformer):
     """Documents (strings, fields by name, records, or a data frame) to a sparse matrix of weighted terms.
 
     Parameters
@@ -248,16 +247,6 @@ class TextFeatures(DocumentTransformer):
             counting.finish()
         return self
 
-    def _fields_of(self, documents: object) -> tuple[dict[str, float], dict[str, float], dict[str, list[object]]]:
-        """Weights of text fields and of categorical fields, and the documents by field."""
-        kinds = field_weights(self.categorical)
-        given = None if self.fields is None else field_weights(self.fields)
-        columns = columns_of(documents, given or (), kinds)
-        weights = {name: 1.0 for name in columns if name not in kinds} if given is None else given
-        if not weights and not kinds:
-            raise ParameterError("TextFeatures needs at least one text field or categorical field.")
-        return weights, kinds, columns
-
     def _learn(self, documents: object) -> tuple[list[CSR], list[CSR]]:
         self._check_parameters()
         self._counters = {}
@@ -294,30 +283,7 @@ class TextFeatures(DocumentTransformer):
             given = getattr(value, "__name__", str(value)) if name == "dtype" else value
             if given not in allowed:
                 raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
-        self.analyser()
-        for name in ("fields", "categorical"):
-            check_fields(name, getattr(self, name))
-
-    def analyser(self) -> Analyser:
-        """The function from a text to its terms, which can be applied to label texts as well.
-
-        Returns
-        -------
-        Analyser
-            Made from the parameters; it needs no fit.
-
-        Examples
-        --------
-        >>> TextFeatures(analyzer="stems").analyser()("two cats")
-        ['two', 'cat']
-        """
-        return Analyser(
-            analyzer=self.analyzer,
-            ngram_range=self.ngram_range,
-            stop_words=self.stop_words,  # type: ignore[arg-type]  # lists become tuples there
-            lowercase=self.lowercase,
-            token_pattern=self.token_pattern,
-        )
+        self._check_terms()
 
     def _fit_counts(self, name: str, column: Collection[object], analyse: Callable[[str], list[str]]) -> CSR:
         limits = {"min_df": self.min_df, "max_df": self.max_df, "max_features": self.max_features}
@@ -430,7 +396,7 @@ class TextFeatures(DocumentTransformer):
         """Binary features of a categorical field."""
         number = {value: i for i, value in enumerate(self.vocabulary_[name].tolist())}
         rows = [sorted({number[v] for v in given if v in number}) for given in values]
-        indptr = np.cumsum([0, *map(len, rows)])
+        indptr = pointers(list(map(len, rows)))
         indices = np.fromiter((i for row in rows for i in row), dtype=np.int32, count=int(indptr[-1]))
         data = np.full(len(indices), self.kinds_[name], dtype=self.dtype)
         return sparse.csr_array((data, indices, indptr.astype(np.int32)), shape=(len(rows), len(number)))

@@ -29,6 +29,7 @@ from scipy import sparse
 from linnaeus.errors import DataError, ParameterError, StoreError
 from linnaeus.features.documents import packed, unpacked
 from linnaeus.features.text_encoder import TextEncoder, encoder_kind
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, ObjectArray
 
 __all__ = ["OwnVectors", "TokenVectors", "WordVectors", "open_vectors"]
@@ -214,7 +215,7 @@ class TokenVectors:
                 for one in self._split.encode_batch(part, add_special_tokens=False)
             ]
             tokens = np.fromiter((token for one in split for token in one), dtype=np.int64)
-            indptr = np.cumsum([0, *map(len, split)], dtype=np.int64)
+            indptr = pointers(list(map(len, split)))
             factors = np.ones(len(tokens), dtype=np.float32) if self.weights is None else self.weights[tokens]
             rows = tokens if self.mapping is None else self.mapping[tokens]
             used, place = np.unique(rows, return_inverse=True)

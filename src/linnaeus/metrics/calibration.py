@@ -32,7 +32,7 @@ from linnaeus.errors import DataError, ParameterError, check_choice
 from linnaeus.metrics.auprc import NodeScores, as_node_scores, lift
 from linnaeus.metrics.sets import Score, as_pair, need_taxonomy
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.closure import parent_sets, row_numbers
+from linnaeus.taxonomy.closure import parent_sets, places, row_numbers
 from linnaeus.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -302,8 +302,7 @@ def _flat(given: NodeScores) -> tuple[FloatArray, FloatArray]:
 def _conditional(given: NodeScores, level: int | None) -> tuple[FloatArray, FloatArray]:
     """Pairs whose parents are all gold, with P(node) over the smallest P(parent)."""
     taxonomy, n = given.taxonomy, given.n_docs
-    place = np.full(taxonomy.n_nodes, -1)
-    place[given.nodes] = np.arange(len(given.nodes))
+    place = places(given.nodes, taxonomy.n_nodes)
     indptr, indices = parent_sets(taxonomy)
     P_parts, y_parts = [], []
     for v in given.nodes:

@@ -29,6 +29,7 @@ from linnaeus.migration.candidates import (
     without_cases,
 )
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, FloatArray, is_sparse
 
 if TYPE_CHECKING:
@@ -436,7 +437,7 @@ def _held_out(
 
 def _scored(data: Families, known: dict[int, FloatArray], test: list[int], hide: list[int]) -> dict[int, _Hidden]:
     """Terms of the cases of ``test``, while those of ``hide`` are not known."""
-    of_case, starts = data.of_case, np.cumsum([0, *(len(family.rows) for family in data.families)])
+    of_case, starts = data.of_case, pointers([len(family.rows) for family in data.families])
     only = np.unique(of_case[np.array(test, dtype=np.int64)])
     terms = family_scores(data, without_cases(known, set(hide)), only=only.tolist())
     found = {}

@@ -176,40 +176,20 @@ def migrate_model(
     ({'kept': 1, 'merged': 1}, ['ab', 'ab', 'c'])
     """
     inner = model.estimator
-    if type(inner).__name__ not in MODELS or not isinstance(inner, LinearTaxonomyClassifier):
-        raise ParameterError(
-            f"{type(inner).__name__} has no weights of single labels to carry over; train it on migrated documents. "
-            f"Models that can be migrated: {', '.join(MODELS)}."
-        )
-    if (documents is None) != (labels is None):
-        raise ParameterError("Give documents with their labels, or neither.")
-    if certify and (documents is None or not isinstance(inner, RecursiveModel)):
-        raise ParameterError("certify needs documents in the new labels and RRSVM or RRLogistic.")
+    _check_migration(inner, documents, labels, certify=certify)
     notes: list[str] = list(revision.assumptions)
     X = Y = None
     if documents is not None:
-        if not isinstance(inner, (RecursiveModel, OneVsRestSVM, OneVsRestLogistic)):
-            raise ParameterError(
-                f"{type(inner).__name__} cannot be solved again for some labels only; leave out the documents, or "
-                "train it on them."
-            )
         X = model.matrix(documents)
         Y = check_labels(labels, revision.new, X.shape[0])[0]
     origins, lost = _origins(inner, revision, Y, _texts_of(model, revision.new, []))
     if not origins:
         raise DataError("No label of the model has a node in the new version.")
     start = _carried(model, inner, revision, origins, notes)
-    before = after = None
     if X is not None and Y is not None:
         if evaluate:
             test = np.random.default_rng(random_state).permutation(X.shape[0])[: X.shape[0] // _HELD_OUT]
-            rest = np.setdiff1d(np.arange(X.shape[0]), test)
-            copied = start[0].copy(), start[1].copy()
-            trial = _with_weights(
-                inner, revision.new, origins, *_refitted(inner, revision.new, origins, copied, X[rest], Y[rest])
-            )
-            before, after = inner.answers(X[test]), trial.answers(X[test])
-            origins = _measured(origins, inner.taxonomy_, revision.new, before, after, Y[test])
+            origins = _evaluated(inner, revision.new, origins, start, X, Y, test)
         start = _refitted(inner, revision.new, origins, start, X, Y)
         counts = np.bincount(Y.indices, minlength=revision.new.n_nodes)
         origins = [_marked(origin, counts, Y.shape[0], revision.new) for origin in origins]
@@ -222,6 +202,41 @@ def migrate_model(
             notes.append(f"{len(origins) - len(learned):,} labels without documents were left out.")
         origins = [origin for origin in origins if revision.new.index(origin.node) in learned]
     return MigratedModel(_as_given(model, migrated, notes), origins, lost, notes, revision.versions)
+
+
+def _check_migration(inner: object, documents: object, labels: object, *, certify: bool) -> None:
+    """Refuse models without weights of single labels, and documents or a certificate where they cannot be used."""
+    if type(inner).__name__ not in MODELS or not isinstance(inner, LinearTaxonomyClassifier):
+        raise ParameterError(
+            f"{type(inner).__name__} has no weights of single labels to carry over; train it on migrated documents. "
+            f"Models that can be migrated: {', '.join(MODELS)}."
+        )
+    if (documents is None) != (labels is None):
+        raise ParameterError("Give documents with their labels, or neither.")
+    if certify and (documents is None or not isinstance(inner, RecursiveModel)):
+        raise ParameterError("certify needs documents in the new labels and RRSVM or RRLogistic.")
+    if documents is not None and not isinstance(inner, (RecursiveModel, OneVsRestSVM, OneVsRestLogistic)):
+        raise ParameterError(
+            f"{type(inner).__name__} cannot be solved again for some labels only; leave out the documents, or "
+            "train it on them."
+        )
+
+
+def _evaluated(
+    inner: LinearTaxonomyClassifier,
+    new: Taxonomy,
+    origins: list[NodeOrigin],
+    start: tuple[FloatArray, FloatArray],
+    X: Matrix,
+    Y: CSR,
+    test: IntArray,
+) -> list[NodeOrigin]:
+    """The origins with the F1 of their labels on ``test`` documents before, and after learning from the others."""
+    rest = np.setdiff1d(np.arange(X.shape[0]), test)
+    weights = _refitted(inner, new, origins, (start[0].copy(), start[1].copy()), X[rest], Y[rest])
+    trial = _with_weights(inner, new, origins, *weights)
+    before, after = inner.answers(X[test]), trial.answers(X[test])
+    return _measured(origins, inner.taxonomy_, new, before, after, Y[test])
 
 
 def _certified(migrated: RecursiveModel, X: Matrix, Y: CSR, start: StartWeights) -> None:

@@ -30,7 +30,7 @@ from linnaeus.engine import (
     parse_bytes,
     plan_memory,
 )
-from linnaeus.errors import DataError, ParameterError, check_number, nearest, warn_user
+from linnaeus.errors import DataError, ParameterError, check_flag, check_number, nearest, warn_user
 from linnaeus.progress import note, progress, waiting
 from linnaeus.taxonomy.closure import is_closed
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray
@@ -122,8 +122,7 @@ def check_training(model: Trained) -> None:
     linnaeus.errors.ParameterError: C=-1; expected a number above 0.
     """
     check_solver(model)
-    if model.fit_intercept not in (True, False):
-        raise ParameterError(f"fit_intercept={model.fit_intercept!r}; expected True or False.")
+    check_flag("fit_intercept", model.fit_intercept)
     check_seed(model.random_state)
 
 

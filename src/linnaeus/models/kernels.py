@@ -29,7 +29,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from linnaeus.errors import DataError, ParameterError, check_number, nearest
+from linnaeus.errors import DataError, ParameterError, check_choice, check_number, nearest
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.explaining import NodeExplanation
 from linnaeus.models.linear import MOST_BEST, LinearTaxonomyClassifier
@@ -201,8 +201,7 @@ class Precomputed:
     psd: str = "error"
 
     def __post_init__(self) -> None:
-        if self.psd not in ("error", "clip", "shift"):
-            raise ParameterError(f"psd={self.psd!r}; expected 'error', 'clip' or 'shift'.")
+        check_choice("psd", self.psd, ("error", "clip", "shift"))
 
     def prepare(self, X: object) -> GramRows:
         """X as rows of a Gram matrix, numbered as they come."""

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from linnaeus.data.check import check_labels
 from linnaeus.engine import blocks, rows_that_fit
-from linnaeus.errors import DataError, ParameterError, check_number, nearest, warn_user
+from linnaeus.errors import DataError, check_choice, check_number, warn_user
 from linnaeus.models.kernels import Linear, fitted, kernel_of
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.learn import Dendrogram, tree_of
@@ -88,8 +88,7 @@ def learn_dendrogram(
     classes : iterable of str, default=None
         Labels that the tree must have, documents or not; those without are put in clusters of their own.
     """
-    if metric not in METRICS:
-        raise ParameterError(f"metric={metric!r}; expected one of {', '.join(METRICS)}{nearest(str(metric), METRICS)}")
+    check_choice("metric", metric, METRICS)
     if levels is not None:
         check_number("levels", levels, least=1, whole=True)
     check_number("branching", branching, least=1, whole=True)

@@ -41,7 +41,7 @@ from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.explaining import NodeExplanation, best_answer, explain_path, one_row
 from linnaeus.models.pruning import LinearWeights, Subtrees, branching, find_threshold
-from linnaeus.taxonomy.closure import pointers
+from linnaeus.taxonomy.closure import places, pointers
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix, is_sparse
 
 if TYPE_CHECKING:
@@ -481,16 +481,15 @@ def _laid_out(weights: Matrix) -> tuple[Array, ...]:
 
     n_features, n_nodes = weights.shape
     if not is_sparse(weights):
-        place, nothing = np.arange(n_features, dtype=np.int32), np.zeros(n_features + 1, np.int64)
-        return place, nothing, np.zeros(1, np.int32), np.zeros(1, weights.dtype), np.ascontiguousarray(weights)
+        all_dense, nothing = np.arange(n_features, dtype=np.int32), np.zeros(n_features + 1, np.int64)
+        return all_dense, nothing, np.zeros(1, np.int32), np.zeros(1, weights.dtype), np.ascontiguousarray(weights)
     lengths = np.diff(weights.indptr)
     if weights.nnz > _MOST_COPIED:
         everywhere = np.full(n_features, -1, np.int32)
         parts = weights.indptr.astype(np.int64, copy=False), weights.indices.astype(np.int32, copy=False), weights.data
         return everywhere, *parts, np.zeros((1, n_nodes), weights.dtype)
     full = np.flatnonzero(lengths > max(1, n_nodes // _DENSE_SHARE))
-    place = np.full(n_features, -1, np.int32)
-    place[full] = np.arange(len(full))
+    place = places(full, n_features)
     dense = weights[full].toarray() if len(full) else np.zeros((1, n_nodes), weights.dtype)
     kept = np.repeat(place < 0, lengths)
     indptr = pointers(np.where(place < 0, lengths, 0))

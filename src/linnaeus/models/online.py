@@ -15,7 +15,7 @@ from scipy import sparse
 
 from linnaeus.data.check import Problem
 from linnaeus.engine import Clock
-from linnaeus.errors import DataError, ParameterError, check_choice, check_number
+from linnaeus.errors import DataError, check_choice, check_flag, check_number
 from linnaeus.models.fitting import Seed, begin_stream, check_seed, passes_within
 from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
@@ -45,8 +45,7 @@ class OnlineLinear(LinearTaxonomyClassifier):
         Clock(self.max_time)
         check_number("verbose", self.verbose, least=0)
         check_choice("average", self.average, ("trajectory", "none"))
-        if self.fit_intercept not in (True, False):
-            raise ParameterError(f"fit_intercept={self.fit_intercept!r}; expected True or False.")
+        check_flag("fit_intercept", self.fit_intercept)
         check_seed(self.random_state)
 
     def _start(self) -> CSR:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from scipy import sparse
 
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.taxonomy.search import fold
 from linnaeus.typing import CSR
 
@@ -70,7 +71,7 @@ class TextVectors:
     ) -> None:
         index: dict[str, int] = {}
         rows = [_counted([*old, *new][i], parts, index) for i in range(len(old) + len(new))]
-        indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+        indptr = pointers([len(row) for row in rows])
         indices = np.array([k for row in rows for k in row], np.int32)
         data = 1 + np.log(np.array([count for row in rows for count in row.values()], np.float32))
         X = sparse.csr_array((data, indices, indptr), shape=(len(rows), max(1, len(index))), dtype=np.float32)

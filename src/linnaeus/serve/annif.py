@@ -92,34 +92,66 @@ Limit = Annotated[int, Query(ge=0, le=10_000)]
 Threshold = Annotated[float, Query(ge=0, le=1)]
 
 
-def router(service: Service) -> APIRouter:
-    """The addresses below /v1."""
-    api = APIRouter(prefix="/v1", tags=["Annif"], responses=PROBLEMS)
+class AnnifHandlers:
+    """What the addresses of Annif answer."""
 
-    @api.get("/")
-    def info() -> Response:
+    def __init__(self, service: Service) -> None:
+        self.service = service
+
+    def info(self) -> Response:
         """Name and version."""
         return _json({"title": "linnaeus, with the interface of Annif", "version": __version__})
 
-    @api.get("/projects")
-    def projects() -> Response:
+    def projects(self) -> Response:
         """The models as projects."""
-        return _json({"projects": [_project(served) for served in service.models]})
+        return _json({"projects": [_project(served) for served in self.service.models]})
 
-    @api.get("/projects/{project_id}")
-    def project(project_id: str) -> Response:
+    def project(self, project_id: str) -> Response:
         """A model as a project."""
-        return _json(_project(service.models.get(project_id)))
+        return _json(_project(self.service.models.get(project_id)))
 
-    @api.get("/vocabs")
-    def vocabs() -> Response:
+    def vocabs(self) -> Response:
         """The taxonomies as vocabularies, each once."""
-        found = {served.taxonomy.fingerprint: _vocabulary(served) for served in reversed(list(service.models))}
+        found = {served.taxonomy.fingerprint: _vocabulary(served) for served in reversed(list(self.service.models))}
         return _json({"vocabs": list(reversed(found.values()))})
 
-    async def suggested(
-        id_: str, project_id: str, documents: list[Document], limit: int, threshold: float, language: str | None
+    async def suggest(self, http: HttpRequest, project_id: str) -> Response:
+        """Suggestions for a text, which is sent as a form."""
+        served = self.service.models.get(project_id)
+        try:
+            form = parse_qs((await http.body()).decode("utf-8"), keep_blank_values=True, max_num_fields=1000)
+        except ValueError:
+            raise ProblemError(400, "The body cannot be read; expected a form, URL-encoded in UTF-8.") from None
+        values = {name: given[-1] for name, given in form.items()}
+        if "text" not in values:
+            raise ProblemError(400, "The form has no 'text'; send it as application/x-www-form-urlencoded.")
+        metadata = {name.removeprefix("metadata_"): v for name, v in values.items() if name.startswith("metadata_")}
+        limit, threshold = _number(values, "limit", 10, 10_000), _number(values, "threshold", 0.0, 1.0)
+        documents = [_document(served, values["text"], metadata)]
+        language = values.get("language") or None
+        results = await self._suggested(request_id(http), project_id, documents, int(limit), threshold, language)
+        return _json({"results": results[0]})
+
+    async def suggest_batch(
+        self,
+        http: HttpRequest,
+        project_id: str,
+        batch: Annotated[AnnifBatch, Body()],
+        limit: Limit = 10,
+        threshold: Threshold = 0.0,
+        language: str | None = None,
+    ) -> Response:
+        """Suggestions for several documents."""
+        served = self.service.models.get(project_id)
+        documents = [_document(served, one.text, one.metadata) for one in batch.documents]
+        results = await self._suggested(request_id(http), project_id, documents, limit, threshold, language or None)
+        pairs = zip(batch.documents, results, strict=True)
+        return _json([{"document_id": one.document_id, "results": found} for one, found in pairs])
+
+    async def _suggested(
+        self, id_: str, project_id: str, documents: list[Document], limit: int, threshold: float, language: str | None
     ) -> list[list[dict[str, object]]]:
+        service = self.service
         service.check_number(len(documents))
         served = service.models.get(project_id)
         taxonomy = _in_language(served.taxonomy, language)
@@ -138,50 +170,16 @@ def router(service: Service) -> APIRouter:
             found.append([{**shown(label), "score": round(s, 6)} for label, s in scored if s > 0 and s >= threshold])
         return found
 
-    @api.post("/projects/{project_id}/suggest", openapi_extra=_FORM)
-    async def suggest(http: HttpRequest, project_id: str) -> Response:
-        """Suggestions for a text, which is sent as a form."""
-        served = service.models.get(project_id)
-        try:
-            form = parse_qs((await http.body()).decode("utf-8"), keep_blank_values=True, max_num_fields=1000)
-        except ValueError:
-            raise ProblemError(400, "The body cannot be read; expected a form, URL-encoded in UTF-8.") from None
-        values = {name: given[-1] for name, given in form.items()}
-        if "text" not in values:
-            raise ProblemError(400, "The form has no 'text'; send it as application/x-www-form-urlencoded.")
-        metadata = {name.removeprefix("metadata_"): v for name, v in values.items() if name.startswith("metadata_")}
-        limit, threshold = _number(values, "limit", 10, 10_000), _number(values, "threshold", 0.0, 1.0)
-        documents = [_document(served, values["text"], metadata)]
-        results = await suggested(
-            request_id(http), project_id, documents, int(limit), threshold, values.get("language") or None
-        )
-        return _json({"results": results[0]})
-
-    @api.post("/projects/{project_id}/suggest-batch")
-    async def suggest_batch(
-        http: HttpRequest,
-        project_id: str,
-        batch: Annotated[AnnifBatch, Body()],
-        limit: Limit = 10,
-        threshold: Threshold = 0.0,
-        language: str | None = None,
-    ) -> Response:
-        """Suggestions for several documents."""
-        served = service.models.get(project_id)
-        documents = [_document(served, one.text, one.metadata) for one in batch.documents]
-        results = await suggested(request_id(http), project_id, documents, limit, threshold, language or None)
-        pairs = zip(batch.documents, results, strict=True)
-        return _json([{"document_id": one.document_id, "results": found} for one, found in pairs])
-
-    @api.post("/projects/{project_id}/learn", status_code=204, response_class=Response)
-    async def learn(http: HttpRequest, project_id: str, documents: Annotated[list[IndexedDocument], Body()]) -> None:
+    async def learn(
+        self, http: HttpRequest, project_id: str, documents: Annotated[list[IndexedDocument], Body()]
+    ) -> None:
         """Keep documents with their subjects as verdicts; online models learn from them at once."""
-        served = service.models.get(project_id)
-        if not service.has_store:
+        served = self.service.models.get(project_id)
+        if not self.service.has_store:
             raise ProblemError(
                 403, f"{project_id!r} cannot learn here; start the service with `linnaeus serve MODEL --store FOLDER`."
             )
-        service.check_number(len(documents))
+        self.service.check_number(len(documents))
         given = [
             NewDocument(
                 _document(served, one.text, one.metadata).model_dump(include={"text", "fields"}, exclude_none=True),
@@ -193,13 +191,25 @@ def router(service: Service) -> APIRouter:
         ]
         coder = user_of(http).name or "annif"
         if given:
-            await anyio.to_thread.run_sync(partial(_learn, service.review, served, given, coder))
+            await anyio.to_thread.run_sync(partial(_learn, self.service.review, served, given, coder))
 
-    @api.post("/detect-language", status_code=404)
-    def detect_language() -> Response:
+    def detect_language(self) -> Response:
         """Not available."""
         raise ProblemError(404, "Languages are not detected here; leave out the step, or ask Annif itself.")
 
+
+def router(service: Service) -> APIRouter:
+    """The addresses below /v1."""
+    api = APIRouter(prefix="/v1", tags=["Annif"], responses=PROBLEMS)
+    on = AnnifHandlers(service)
+    api.get("/")(on.info)
+    api.get("/projects")(on.projects)
+    api.get("/projects/{project_id}")(on.project)
+    api.get("/vocabs")(on.vocabs)
+    api.post("/projects/{project_id}/suggest", openapi_extra=_FORM)(on.suggest)
+    api.post("/projects/{project_id}/suggest-batch")(on.suggest_batch)
+    api.post("/projects/{project_id}/learn", status_code=204, response_class=Response)(on.learn)
+    api.post("/detect-language", status_code=404)(on.detect_language)
     return api
 
 

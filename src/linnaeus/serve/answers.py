@@ -153,56 +153,57 @@ def _by_rules(
 
 def _answering(served: ServedModel, request: Request, rules: dict[str, object], decide: Decoder | None) -> Answering:
     """The form of the answers that is requested."""
-    model = served.model
     if isinstance(request, Top):
-        of_sets = [name for name in rules if name not in RULES_OF_NODES]
-        if of_sets:
-            raise ParameterError(f"top ranks single nodes; the rule {of_sets[0]!r} applies to label sets.")
-        if request.ancestors and not request.probabilities:
-            raise ParameterError("'ancestors' requires 'probabilities'.")
-        if request.probabilities:
-            _require_probabilities(served)
-        return Answering(
-            model,
-            top=request.k,
-            probabilities=request.probabilities,
-            rules=rules,
-            ancestors=request.ancestors,
-            answer_unknown=request.answer_unknown,
-        )
-    if isinstance(request, NBest):
-        return Answering(
-            model,
-            closed=request.closed,
-            decoder=decide,
-            rules=rules,
-            n_best=request.n,
-            answer_unknown=request.answer_unknown,
-        )
+        return _ranking(served, request, rules)
     if isinstance(request, Risk):
-        if model.risk_control_ is None:
-            raise ParameterError("risk: the model is not calibrated; run `linnaeus calibrate MODEL UNSEEN` first.")
-        for name in ("require", "at_least"):
-            if name in rules:
-                raise ParameterError(f"risk and {name!r} contradict each other: an uncertain document gets no answer.")
-        promise: PromisedRisk = {
-            "risk": request.risk,
-            "risk_of": request.risk_of,
-            "confidence": request.confidence,
-            "rules": rules or None,
-        }
-        return Answering(model, closed=request.closed, rules=rules, promise=promise, n_candidates=request.candidates)
-    assert isinstance(request, Predict)
+        return _promising(served, request, rules)
+    assert isinstance(request, Predict | NBest)
+    if isinstance(request, Predict) and request.probabilities:
+        _require_probabilities(served)
+    return Answering(
+        served.model,
+        closed=request.closed,
+        decoder=decide,
+        probabilities=isinstance(request, Predict) and request.probabilities,
+        rules=rules,
+        n_best=request.n if isinstance(request, NBest) else None,
+        answer_unknown=request.answer_unknown,
+    )
+
+
+def _ranking(served: ServedModel, request: Top, rules: dict[str, object]) -> Answering:
+    """The best nodes."""
+    of_sets = [name for name in rules if name not in RULES_OF_NODES]
+    if of_sets:
+        raise ParameterError(f"top ranks single nodes; the rule {of_sets[0]!r} applies to label sets.")
+    if request.ancestors and not request.probabilities:
+        raise ParameterError("'ancestors' requires 'probabilities'.")
     if request.probabilities:
         _require_probabilities(served)
     return Answering(
-        model,
-        closed=request.closed,
-        decoder=decide,
+        served.model,
+        top=request.k,
         probabilities=request.probabilities,
         rules=rules,
+        ancestors=request.ancestors,
         answer_unknown=request.answer_unknown,
     )
+
+
+def _promising(served: ServedModel, request: Risk, rules: dict[str, object]) -> Answering:
+    """Label sets at a promised risk."""
+    if served.model.risk_control_ is None:
+        raise ParameterError("risk: the model is not calibrated; run `linnaeus calibrate MODEL UNSEEN` first.")
+    for name in ("require", "at_least"):
+        if name in rules:
+            raise ParameterError(f"risk and {name!r} contradict each other: an uncertain document gets no answer.")
+    promise: PromisedRisk = {
+        "risk": request.risk,
+        "risk_of": request.risk_of,
+        "confidence": request.confidence,
+        "rules": rules or None,
+    }
+    return Answering(served.model, closed=request.closed, rules=rules, promise=promise, n_candidates=request.candidates)
 
 
 def _decoder(request: Request) -> Decoder | None:

@@ -15,7 +15,7 @@ from fastapi import Request as HttpRequest
 from starlette.responses import Response
 
 from linnaeus import __version__
-from linnaeus.serve import annif, browsing, inference, predicting, reporting, reviewing, working
+from linnaeus.serve import annif, browsing, inference, predicting, reviewing, working
 from linnaeus.serve.desk import addresses
 from linnaeus.serve.desk import page as desk_page
 from linnaeus.serve.direct import DirectPath
@@ -45,37 +45,29 @@ def create_app(settings: Settings) -> FastAPI:
         An ASGI application; ``app.state.service`` has the models and metrics.
     """
     service = Service(settings)
-
-    @contextlib.asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(_reload(service))] if settings.reload_every else []
-        if settings.reload_every and service.has_store:
-            tasks.append(asyncio.create_task(_score(service)))
-        if settings.workers > 1:
-            tasks.append(asyncio.create_task(_end_with(settings.exporter())))
-        if service.has_store:
-            await service.jobs.adopt()
-        yield
-        if service.has_store:
-            await service.jobs.close()
-        for task in tasks:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-        service.close()
-
     app = FastAPI(
         title="linnaeus",
         version=__version__,
         description="Classify documents into a taxonomy. Errors are problem+json and say what to do.",
         docs_url=None,  # these pages load scripts from other hosts
         redoc_url=None,
-        lifespan=lifespan,
+        lifespan=lambda _: _running(service),
     )
     app.state.service = service
     install(app, settings.timeout)
     app.add_middleware(DirectPath, api=app, service=service)  # type: ignore[arg-type,unused-ignore]
     app.add_middleware(Guard, settings=settings, metrics=service.metrics, access=service.access)  # type: ignore[arg-type,unused-ignore]
+    _add_own_addresses(app, service)
+    for part in (predicting, browsing, reviewing, working, annif, inference):
+        app.include_router(part.router(service))
+    if service.has_store:
+        app.include_router(addresses.router(service))
+        app.include_router(desk_page.router())
+    return app
+
+
+def _add_own_addresses(app: FastAPI, service: Service) -> None:
+    """Health, metrics and documentation."""
 
     @app.get("/api/v1/health", tags=["service"])
     async def health(http: HttpRequest) -> Response:
@@ -101,12 +93,26 @@ def create_app(settings: Settings) -> FastAPI:
     async def style() -> Response:
         return Response(STYLE, media_type="text/css")
 
-    for part in (predicting, browsing, reviewing, reporting, working, annif, inference):
-        app.include_router(part.router(service))
+
+@contextlib.asynccontextmanager
+async def _running(service: Service) -> AsyncIterator[None]:
+    """What runs beside the answers: reloading, scoring of queues, jobs."""
+    settings = service.settings
+    tasks = [asyncio.create_task(_reload(service))] if settings.reload_every else []
+    if settings.reload_every and service.has_store:
+        tasks.append(asyncio.create_task(_score(service)))
+    if settings.workers > 1:
+        tasks.append(asyncio.create_task(_end_with(settings.exporter())))
     if service.has_store:
-        app.include_router(addresses.router(service))
-        app.include_router(desk_page.router())
-    return app
+        await service.jobs.adopt()
+    yield
+    if service.has_store:
+        await service.jobs.close()
+    for task in tasks:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+    service.close()
 
 
 def worker_app() -> FastAPI:

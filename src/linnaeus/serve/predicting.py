@@ -57,35 +57,31 @@ _ANSWERED_LINES: dict[int | str, dict[str, object]] = {
 }
 
 
-def router(service: Service) -> APIRouter:
-    """The addresses below /api/v1/models/{name}."""
-    api = APIRouter(prefix="/api/v1/models/{name}", tags=["answers"], responses=PROBLEMS)
+class AnswerHandlers:
+    """What the addresses of a model answer."""
 
-    answer = partial(answered, service)
+    def __init__(self, service: Service) -> None:
+        self.service = service
 
-    @api.post("/predict", response_model=Answer)
-    async def predict(http: HttpRequest, name: str, request: Annotated[Predict, Body()]) -> Response:
+    async def predict(self, http: HttpRequest, name: str, request: Annotated[Predict, Body()]) -> Response:
         """A label set for each document."""
-        return await answer(http, name, "predict", request)
+        return await answered(self.service, http, name, "predict", request)
 
-    @api.post("/top", response_model=Answer)
-    async def top(http: HttpRequest, name: str, request: Annotated[Top, Body()]) -> Response:
+    async def top(self, http: HttpRequest, name: str, request: Annotated[Top, Body()]) -> Response:
         """The k best nodes for each document."""
-        return await answer(http, name, "top", request)
+        return await answered(self.service, http, name, "top", request)
 
-    @api.post("/n-best", response_model=Answer)
-    async def n_best(http: HttpRequest, name: str, request: Annotated[NBest, Body()]) -> Response:
+    async def n_best(self, http: HttpRequest, name: str, request: Annotated[NBest, Body()]) -> Response:
         """The n best label sets for each document."""
-        return await answer(http, name, "n-best", request)
+        return await answered(self.service, http, name, "n-best", request)
 
-    @api.post("/risk", response_model=Answer)
-    async def risk(http: HttpRequest, name: str, request: Annotated[Risk, Body()]) -> Response:
+    async def risk(self, http: HttpRequest, name: str, request: Annotated[Risk, Body()]) -> Response:
         """Label sets of which at most a share is wrong; other documents are left for review with candidates."""
-        return await answer(http, name, "risk", request)
+        return await answered(self.service, http, name, "risk", request)
 
-    @api.post("/probabilities", response_model=ProbabilityAnswer)
-    async def probabilities(http: HttpRequest, name: str, request: Annotated[Probabilities, Body()]) -> Response:
+    async def probabilities(self, http: HttpRequest, name: str, request: Annotated[Probabilities, Body()]) -> Response:
         """Probabilities of nodes for each document."""
+        service = self.service
         service.check_number(len(request.documents))
         served = service.models.get(name)
         results = await service.work(served, lambda deadline: answers.probabilities(served, request, deadline))
@@ -94,9 +90,9 @@ def router(service: Service) -> APIRouter:
         await service.record(served, "probabilities", request_id(http), documents, results)
         return _json(http, served, results=results)
 
-    @api.post("/explain", response_model=Explanation)
-    async def explain(http: HttpRequest, name: str, request: Annotated[Explain, Body()]) -> Response:
+    async def explain(self, http: HttpRequest, name: str, request: Annotated[Explain, Body()]) -> Response:
         """The words that count for and against each node of the paths to the labels of one document."""
+        service = self.service
         served = service.models.get(name)
         nodes = await service.work(served, lambda _: answers.explain(served, request))
         service.metrics.documents(name, "explain", 1)
@@ -106,12 +102,12 @@ def router(service: Service) -> APIRouter:
         await service.record(served, "explain", request_id(http), [document], [entry])
         return _json(http, served, nodes=nodes)
 
-    @api.post("/{operation}/stream", openapi_extra=_LINES, responses=_ANSWERED_LINES, response_class=Response)
-    async def stream(http: HttpRequest, name: str, operation: str) -> Response:
+    async def stream(self, http: HttpRequest, name: str, operation: str) -> Response:
         """One document per line, answered with one line each; parameters of the operation are in the query.
 
         Operations are predict, top, n-best and risk; values of parameters are JSON: `k=3`, `rules={"at_most":1}`.
         """
+        service = self.service
         served = service.models.get(name)
         kind = _STREAMED.get(operation)
         if kind is None:
@@ -126,6 +122,17 @@ def router(service: Service) -> APIRouter:
         headers = {"X-Model-Fingerprint": served.fingerprint}
         return _OpenStream(body, media_type="application/x-ndjson", headers=headers)
 
+
+def router(service: Service) -> APIRouter:
+    """The addresses below /api/v1/models/{name}."""
+    api = APIRouter(prefix="/api/v1/models/{name}", tags=["answers"], responses=PROBLEMS)
+    on = AnswerHandlers(service)
+    for address, handler in (("predict", on.predict), ("top", on.top), ("n-best", on.n_best), ("risk", on.risk)):
+        api.post(f"/{address}", response_model=Answer)(handler)
+    api.post("/probabilities", response_model=ProbabilityAnswer)(on.probabilities)
+    api.post("/explain", response_model=Explanation)(on.explain)
+    streamed = api.post("/{operation}/stream", openapi_extra=_LINES, responses=_ANSWERED_LINES, response_class=Response)
+    streamed(on.stream)
     return api
 
 

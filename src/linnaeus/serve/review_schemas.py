@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from linnaeus.serve.schemas import ModelReference, Remembered, StrictSchema
+from linnaeus.serve.schemas import ModelReference, Remembered, ScoredLabel, StrictSchema, check_one_content
 
 __all__ = [
     "AddDocuments",
@@ -52,8 +52,7 @@ class QueueDocument(StrictSchema):
 
     @model_validator(mode="after")
     def _one_content(self) -> QueueDocument:
-        if sum(value is not None for value in (self.text, self.fields, self.vector)) != 1:
-            raise ValueError("a document has exactly one of 'text', 'fields' and 'vector'")
+        check_one_content(self.text, self.fields, self.vector)
         return self
 
     @property
@@ -153,15 +152,8 @@ class DocumentList(StrictSchema):
     documents: list[_Brief]
 
 
-class _Suggestion(StrictSchema):
-    label: str
+class _Suggestion(ScoredLabel):
     name: str
-    path: list[str]
-    score: float | None = None
-    probability: float | None = None
-    display: str | None = None
-    display_path: list[str] | None = None
-    other_paths: list[list[str]] | None = None
 
 
 class _Whole(_Brief):

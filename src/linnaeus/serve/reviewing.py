@@ -1,4 +1,4 @@
-"""Addresses for coders: documents of a queue, what to decide next, and verdicts.
+"""Addresses for coders: documents of a queue, what to decide next, verdicts, progress, and exports.
 
 A queue has the name of a model; the parameter ``model`` names it, by default the first model that is served. Ids of
 documents are parameters of the query, since they may have slashes.
@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 
 import anyio.to_thread
 from fastapi import APIRouter, Body, Query
 from fastapi import Request as HttpRequest
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from linnaeus.answering.documents import node_meant
 from linnaeus.errors import ParameterError
+from linnaeus.serve.exports import ENDINGS, FORMATS, export
 from linnaeus.serve.imports import import_verdicts, read_verdicts
 from linnaeus.serve.problems import PROBLEMS, ProblemError, check_name, json_answer, user_of
+from linnaeus.serve.progress import progress
 from linnaeus.serve.review import AT_ONCE, parsed
 from linnaeus.serve.review_schemas import (
     AddDocuments,
@@ -32,6 +34,7 @@ from linnaeus.serve.review_schemas import (
     ImportedVerdicts,
     NewVerdicts,
     NextDocuments,
+    Progress,
     Release,
     Released,
     VerdictResults,
@@ -55,6 +58,12 @@ __all__ = ["router"]
 
 Model = Annotated[str | None, Query(max_length=100, description="The model whose queue is meant; default: the first.")]
 Subtree = Annotated[str | None, Query(max_length=2000, description="Only documents answered at or below this node.")]
+_EXPORTS: dict[int | str, dict[str, object]] = {
+    200: {
+        "description": "A file.",
+        "content": {kind.partition(";")[0]: {} for kind in (entry[0] for entry in FORMATS.values())},
+    }
+}
 _FILE = {
     "requestBody": {
         "required": True,
@@ -220,6 +229,29 @@ class CodingHandlers:
             await self.service.work(served, lambda _: review.score(served))
         return json_answer(http, queue=served.name, **asdict(found))
 
+    def queue_progress(self, http: HttpRequest, model: Model = None) -> Response:
+        """Counts, accuracy on control documents, agreement of coders, and time left."""
+        review, served = self.service.review, self.service.models.get(model)
+        with review.read() as transaction:
+            found = progress(transaction, served.name, served.taxonomy)
+        return json_answer(http, queue=served.name, **found)
+
+    def export_file(
+        self,
+        format: Literal["jsonl", "csv", "annif", "label-studio", "skos"] = "jsonl",
+        model: Model = None,
+        state: Annotated[
+            Literal["open", "partly", "done", "disagreement", "unsure", "all"] | None,
+            Query(description="Only documents of this state; default: those with final labels."),
+        ] = None,
+    ) -> Response:
+        """Documents with their final labels and decisions, as a file."""
+        review, served = self.service.review, self.service.models.get(model)
+        parts = export(review.database, served.name, format, served.taxonomy, state)
+        name = f"{served.name}.{ENDINGS[format]}"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return StreamingResponse(parts, media_type=FORMATS[format][0], headers=headers)
+
 
 def router(service: Service) -> APIRouter:
     """The addresses of documents, queue and verdicts."""
@@ -234,6 +266,8 @@ def router(service: Service) -> APIRouter:
     api.post("/queue/release", response_model=Released)(on.release)
     api.post("/verdicts", response_model=VerdictResults)(on.verdicts)
     api.post("/verdicts/file", response_model=ImportedVerdicts, openapi_extra=_FILE)(on.verdicts_file)
+    api.get("/progress", response_model=Progress)(on.queue_progress)
+    api.get("/export", responses=_EXPORTS, response_class=Response)(on.export_file)
     return api
 
 

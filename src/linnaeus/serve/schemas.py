@@ -21,12 +21,18 @@ __all__ = [
     "Request",
     "Risk",
     "RuleSet",
+    "ScoredLabel",
     "StrictSchema",
     "Top",
+    "check_one_content",
 ]
 
 Nodes = str | list[str]
 Count = Annotated[int, Field(ge=1, le=1000)]  # the work to find the best sets grows with bounds
+Closed = Annotated[bool | None, Field(description="Add all ancestors, or not; default: as in the training labels.")]
+DecoderName = Annotated[str | None, Field(max_length=200, description="Decoder with parameters: scut,average=micro.")]
+WithProbabilities = Annotated[bool, Field(description="Probabilities instead of scores, if the model has them.")]
+AnswerUnknown = Annotated[bool, Field(description="Also answer documents without any term that the model knows.")]
 
 
 class StrictSchema(BaseModel):
@@ -83,6 +89,12 @@ class SparseVector(StrictSchema):
         return self
 
 
+def check_one_content(text: object, fields: object, vector: object) -> None:
+    """Refuse a document with no content, or several."""
+    if sum(value is not None for value in (text, fields, vector)) != 1:
+        raise ValueError("a document has exactly one of 'text', 'fields' and 'vector'")
+
+
 class Document(StrictSchema):
     """A document with exactly one of text, fields and vector."""
 
@@ -100,8 +112,7 @@ class Document(StrictSchema):
 
     @model_validator(mode="after")
     def _one_content(self) -> Document:
-        if sum(value is not None for value in (self.text, self.fields, self.vector)) != 1:
-            raise ValueError("a document has exactly one of 'text', 'fields' and 'vector'")
+        check_one_content(self.text, self.fields, self.vector)
         return self
 
     @property
@@ -126,42 +137,28 @@ class Request(StrictSchema):
 class Predict(Request):
     """A label set for each document."""
 
-    closed: bool | None = Field(
-        default=None, description="Add all ancestors, or not; default: as in the training labels."
-    )
-    decoder: str | None = Field(
-        default=None, max_length=200, description="Decoder with parameters: scut,average=micro."
-    )
-    probabilities: bool = Field(default=False, description="Probabilities instead of scores, if the model has them.")
-    answer_unknown: bool = Field(
-        default=False, description="Also answer documents without any term that the model knows."
-    )
+    closed: Closed = None
+    decoder: DecoderName = None
+    probabilities: WithProbabilities = False
+    answer_unknown: AnswerUnknown = False
 
 
 class Top(Request):
     """The k best nodes for each document."""
 
     k: int = Field(default=5, ge=1, le=10_000)
-    probabilities: bool = Field(default=False, description="Probabilities instead of scores, if the model has them.")
+    probabilities: WithProbabilities = False
     ancestors: bool = Field(default=False, description="With probabilities: also rank ancestors of labels.")
-    answer_unknown: bool = Field(
-        default=False, description="Also answer documents without any term that the model knows."
-    )
+    answer_unknown: AnswerUnknown = False
 
 
 class NBest(Request):
     """The n best label sets for each document, with their scores."""
 
     n: int = Field(default=5, ge=1, le=1000)
-    closed: bool | None = Field(
-        default=None, description="Add all ancestors, or not; default: as in the training labels."
-    )
-    decoder: str | None = Field(
-        default=None, max_length=200, description="Decoder with parameters: scut,average=micro."
-    )
-    answer_unknown: bool = Field(
-        default=False, description="Also answer documents without any term that the model knows."
-    )
+    closed: Closed = None
+    decoder: DecoderName = None
+    answer_unknown: AnswerUnknown = False
 
 
 class Risk(Request):
@@ -172,9 +169,7 @@ class Risk(Request):
         default="all", description="Share of all documents, or of answered ones."
     )
     confidence: float | None = Field(default=None, gt=0, lt=1, description="Probability with which the risk is kept.")
-    closed: bool | None = Field(
-        default=None, description="Add all ancestors, or not; default: as in the training labels."
-    )
+    closed: Closed = None
     candidates: int = Field(default=3, ge=1, le=100, description="Suggested labels for each document left for review.")
 
 
@@ -210,7 +205,9 @@ class ModelReference(StrictSchema):
     taxonomy: str
 
 
-class _Label(StrictSchema):
+class ScoredLabel(StrictSchema):
+    """A node of an answer, with what is shown of it."""
+
     label: str
     path: list[str]
     score: float | None = None
@@ -242,7 +239,7 @@ class Remembered(StrictSchema):
 
 class _Record(StrictSchema):
     id: str
-    labels: list[_Label]
+    labels: list[ScoredLabel]
     known_terms: int
     status: Literal["answered", "empty", "unknown", "coded", "review"]
     proved: bool | None = None

@@ -184,10 +184,14 @@ def _check_mixture(mixture: MixtureWeights, sizes: Sizes) -> None:
 
 
 def _check_lexical(model: LexicalModel, sizes: Sizes) -> None:
-    from linnaeus.lexical.candidates import FEATURES, LEARNED
+    from linnaeus.lexical.candidates import FEATURES, LEARNED, OF_WHOLE
 
-    if (sizes["evidence"], sizes["learned"]) != (len(FEATURES), len(LEARNED)):
-        raise StoreError(f"LexicalModel has {sizes['evidence']} weights of evidence; expected {len(FEATURES)}")
+    if sizes["evidence"] not in (len(FEATURES), len(OF_WHOLE)) or sizes["learned"] != len(LEARNED):
+        raise StoreError(
+            f"LexicalModel has {sizes['evidence']} weights of evidence and {sizes['learned']} learned values of every "
+            f"node; expected {len(FEATURES)} (or {len(OF_WHOLE)}, for whole labels only) and {len(LEARNED)}; train the "
+            "model again"
+        )
 
 
 RULES: dict[str, Callable[[Any, Sizes], None]] = {

@@ -347,12 +347,12 @@ _TABLES: dict[str, str] = {
         intercept float[labels]
         vertices int[vertices] from -1 below nodes unique
         vertex_weights float[vertices, terms]
-        raised float[labels]
         single bool
         objective float
         gap float
         n_iter int
         closed? bool
+        raised float[labels]
         """,
     "LabelTree": """
         parent int[vertices] from -1 below vertices

@@ -7,7 +7,7 @@ every node and tells nothing about a document, so it is never added.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +31,7 @@ __all__ = [
     "labels",
     "parent_sets",
     "pattern",
+    "places",
     "pointers",
     "row_numbers",
     "select",
@@ -39,8 +40,8 @@ __all__ = [
 UNKNOWN = ("error", "drop", "replace")  # what to do with labels that are not nodes
 
 
-def pointers(sizes: IntArray | BoolArray) -> IntArray:
-    """``indptr`` of rows of these sizes.
+def pointers(sizes: IntArray | BoolArray | Sequence[int]) -> IntArray:
+    """``indptr`` of rows of these sizes: where each begins, and the end of the last.
 
     Examples
     --------
@@ -50,6 +51,19 @@ def pointers(sizes: IntArray | BoolArray) -> IntArray:
     indptr = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=indptr[1:])
     return indptr
+
+
+def places(members: IntArray, n: int) -> IntArray:
+    """The position of each number below ``n`` among the members; -1 for those that are not members.
+
+    Examples
+    --------
+    >>> places(np.array([3, 1]), 5).tolist()
+    [-1, 1, -1, 0, -1]
+    """
+    place = np.full(n, -1, dtype=np.int32)
+    place[members] = np.arange(len(members), dtype=np.int32)
+    return place
 
 
 def row_numbers(indptr: IntArray) -> IntArray:

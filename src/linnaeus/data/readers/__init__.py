@@ -229,21 +229,29 @@ def read_batches(
         if name not in BATCHED:
             yield from _parts(read_dataset([path], format, **given), size)
             continue
-        module, _, function = BATCHED[name].rpartition(".")
-        read: Callable[[InputFile, ReadOptions, int], Iterator[Dataset]] = getattr(
-            importlib.import_module(f"linnaeus.data.{module}"), function
-        )
-        delimiter = "\t" if name == "tsv" and format is not None and how.delimiter is None else how.delimiter
-        for data in read(source, replace(how, delimiter=delimiter), size):
+        read: Callable[[InputFile, ReadOptions, int], Iterator[Dataset]] = _function(BATCHED[name])
+        for data in read(source, _with_tabs(how, name, format), size):
             if split is not None and data.split is not None:
                 data = data.take([i for i, part in enumerate(data.split) if part == split])
             elif split is not None:
                 data = _only(data, split)
-            if how.taxonomy is not None and data.labels is not None:
-                data = replace(data, labels=_by_name(data.labels, how.taxonomy))
+            data = _with_labels(data, how.taxonomy, None, None, None)
             data = keep_labelled(data, unlabelled) if len(data) else data
             if len(data):
                 yield data
+
+
+def _function(home: str) -> Callable[..., Any]:
+    """The function of a reader, which is imported when it is used."""
+    module, _, name = home.rpartition(".")
+    function: Callable[..., Any] = getattr(importlib.import_module(f"linnaeus.data.{module}"), name)
+    return function
+
+
+def _with_tabs(options: ReadOptions, name: str, format: str | None) -> ReadOptions:
+    """The options with tabs as the delimiter, if a format with tabs was asked for."""
+    tabs = name == "tsv" and format is not None and options.delimiter is None
+    return replace(options, delimiter="\t") if tabs else options
 
 
 def _parts(data: Dataset, size: int) -> Iterator[Dataset]:
@@ -288,13 +296,8 @@ def _read(source: InputFile, format: str | None, options: ReadOptions) -> Datase
     elif not source.is_folder and not source.text_head(options.encoding).strip():
         format = "lines"  # empty lines of standard input are empty documents
     name = format or format_of(source, options)
-    if name in ("csv", "tsv") and format is not None and options.delimiter is None:
-        options = replace(options, delimiter="\t" if name == "tsv" else options.delimiter)
-    module, _, function = FORMATS[name].rpartition(".")
-    read: Callable[[InputFile, ReadOptions], Dataset] = getattr(
-        importlib.import_module(f"linnaeus.data.{module}"), function
-    )
-    return read(source, options)
+    read: Callable[[InputFile, ReadOptions], Dataset] = _function(FORMATS[name])
+    return read(source, _with_tabs(options, name, format))
 
 
 def _only(data: Dataset, split: str) -> Dataset:

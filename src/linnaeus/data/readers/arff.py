@@ -27,6 +27,7 @@ from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError, nearest, place
 from linnaeus.files import long_cells
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import Matrix
 
 __all__ = ["read"]
@@ -145,7 +146,7 @@ class _Rows:
         self.nominal = [i for i, a in enumerate(attributes) if a.kind == "nominal"]
         self.plain = all(a.kind == "numeric" for i, a in enumerate(attributes) if i != label)
         widths = [0 if i == label else len(a.columns) for i, a in enumerate(attributes)]
-        self.starts = np.concatenate([[0], np.cumsum(widths)]).tolist()
+        self.starts = pointers(widths).tolist()
         self.values, self.indices, self.indptr = array("f"), array("i"), array("q", [0])
         self.labels: list[list[str]] = []
         self.lines: list[int] = []

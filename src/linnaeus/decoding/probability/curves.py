@@ -49,7 +49,7 @@ import numpy.typing as npt
 from linnaeus.decoding.base import HeldOut, TopScores, held_out, hierarchy
 from linnaeus.decoding.probability.coherence import lifted, lowered, smoothed
 from linnaeus.errors import DataError, ParameterError, check_choice
-from linnaeus.taxonomy.closure import row_numbers
+from linnaeus.taxonomy.closure import pointers, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import BoolArray, FloatArray, IntArray
 
@@ -563,7 +563,7 @@ def _fitted(
             often = np.isin(nodes, np.asarray(stepped)) & (n_positive > 0)
         for j in np.flatnonzero(often & (n_positive < n_docs)):
             knots[j] = _steps(F[use[:, j], j], gold[use[:, j], j])
-    indptr = np.cumsum([0, *(len(x) for x, _ in knots)])
+    indptr = pointers([len(x) for x, _ in knots])
     x, y = (np.concatenate([pair[i] for pair in knots]) for i in (0, 1))
     return Calibrator(nodes, slope, offset, indptr, x, y, coherent, own or coherent == "product")
 

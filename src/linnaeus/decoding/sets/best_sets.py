@@ -213,7 +213,7 @@ def _on_forest(
             parts.append(changed_sets(U[rows], *arrays[:3], forced, bool(rules.least[-1] > 0), k))
         else:
             parts.append(several(U[rows], *arrays, E[rows], *bounds, J, k))
-    ends = np.cumsum([0, *(len(part[1]) for part in parts)])
+    ends = pointers([len(part[1]) for part in parts])
     starts = [np.zeros(1, dtype=np.int64), *(part[0][1:] + end for part, end in zip(parts, ends, strict=False))]
     indices = np.concatenate([np.empty(0, dtype=np.int32), *(part[1] for part in parts)])
     scores = np.concatenate([np.empty((0, k)), *(part[2].reshape(-1, k) for part in parts)])

@@ -26,7 +26,7 @@ from linnaeus.decoding.rules import Rules
 from linnaeus.decoding.sets.best_sets import best_sets
 from linnaeus.decoding.simple.top_down import TopDown
 from linnaeus.errors import ParameterError, check_choice, check_number
-from linnaeus.taxonomy.closure import pattern, row_numbers
+from linnaeus.taxonomy.closure import pattern, pointers, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
@@ -179,7 +179,7 @@ def chosen_ends(ends: CSR, values: FloatArray, threshold: float | None = None, r
     keep = np.ones(len(rank), dtype=bool) if threshold is None else values >= threshold
     keep = (keep & (rank < (r or len(rank)))) | (rank == 0)
     sizes = np.bincount(rows[keep], minlength=ends.shape[0])
-    return pattern(np.append(0, np.cumsum(sizes)), ends.indices[keep], ends.shape[1])
+    return pattern(pointers(sizes), ends.indices[keep], ends.shape[1])
 
 
 def path_scores(S: FloatArray, ends: CSR, taxonomy: Taxonomy, columns: IntArray, aggregate: str = "sum") -> FloatArray:

@@ -26,6 +26,7 @@ from scipy import sparse
 from linnaeus.errors import ParameterError, nearest
 from linnaeus.models.label_priors import node_texts
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import pointers
 from linnaeus.taxonomy.terminals import terminals
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
@@ -131,7 +132,7 @@ def _label_words(taxonomy: Taxonomy) -> CSR:
             found[node].update(_WORD.findall(text.casefold()))
     number = {word: i for i, word in enumerate(sorted(set().union(*found)))}
     indices = [number[word] for words in found for word in sorted(words)]
-    indptr = np.cumsum([0, *map(len, found)])
+    indptr = pointers(list(map(len, found)))
     return sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(len(found), max(1, len(number))))
 
 

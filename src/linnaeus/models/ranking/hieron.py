@@ -13,7 +13,7 @@ follow Cai's thesis, 2008.
 
 from __future__ import annotations
 
-from linnaeus.errors import ParameterError, check_choice
+from linnaeus.errors import check_choice, check_flag
 from linnaeus.models.fitting import Seed
 from linnaeus.models.ranking.online import OnlineRanker
 from linnaeus.models.ranking.updates import AUGMENTED, HIERON
@@ -131,5 +131,4 @@ class Hieron(OnlineRanker):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("variant", self.variant, ("averaged", "online"))
-        if self.augmented not in (True, False):
-            raise ParameterError(f"augmented={self.augmented!r}; expected True or False.")
+        check_flag("augmented", self.augmented)

@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from linnaeus.data.check import Problem
 from linnaeus.decoding import Decoder, RCut
 from linnaeus.engine import Clock, blocks
-from linnaeus.errors import DataError, ParameterError, check_choice, check_number
+from linnaeus.errors import DataError, ParameterError, check_choice, check_flag, check_number
 from linnaeus.losses.cost import check_pair_cost, pair_cost
 from linnaeus.models.fitting import (
     Seed,
@@ -114,9 +114,8 @@ class OnlineRanker(LinearOrKernel):
         check_choice("set_size", self.set_size, SET_SIZES)
         check_number("max_iter", self.max_iter, least=1, whole=True)
         Clock(self.max_time)
-        for name in ("shuffle", "fit_intercept"):
-            if getattr(self, name) not in (True, False):
-                raise ParameterError(f"{name}={getattr(self, name)!r}; expected True or False.")
+        check_flag("shuffle", self.shuffle)
+        check_flag("fit_intercept", self.fit_intercept)
         if self.fit_intercept and not self._linear:
             raise ParameterError("fit_intercept=True adds a constant feature, which needs kernel='linear'.")
         check_seed(self.random_state)

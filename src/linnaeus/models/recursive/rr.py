@@ -226,6 +226,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         engine = get_engine(self.engine, self.n_jobs, gpu=self.loss in cg.LOSSES)
         if isinstance(engine, GPUEngine):
             self._fit_on_device(problem, Y[:, labels], labels, layout, engine)
+            engine.release_memory()  # recordings keep arrays of their own, which no later fit would use again
             return
         in_turns = layout.schedule is not None
         coupled = not in_turns and fits_coupled(problem.X, self.loss, network)
@@ -553,7 +554,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             engines = engine, local_engine(engine, self.n_jobs)
             solver = enlarged_solver(old, problem, network, leaves, blocks, Y, scores, engines)
             if texts is not None:
-                solver.inner.prior = prior_of_leaves(texts.gains.prior(texts.T), labels, leaves)
+                solver.inner.prior = prior_of_leaves(texts.prior(labels), labels, leaves)
             self._run(solver, clock, None)
             self.n_touched_ = sum(solver.blocks[i].n_columns for i in solver.awake or ())
             solver.awake = None

@@ -117,7 +117,7 @@ class JointCheckpoint:
         inner = store.get("inner")
         solver.inner.M[:], solver.inner.solved[:] = inner["M"], inner["solved"]
         if "newton" in store:
-            solver.newton_pulls = np.array(store.get("newton")["pulls"])
+            solver.newton_at = np.array(store.get("newton")["along"])
         return True
 
     def save_if_due(self, solver: JointSolver) -> None:
@@ -131,8 +131,8 @@ class JointCheckpoint:
             store.put(_key(block), block.arrays() | ({"U": block.U} if weights else {}))
         store.put("inner", {"M": solver.inner.M, "solved": solver.inner.solved})
         store.discard("newton")
-        if solver.newton_pulls is not None:
-            store.put("newton", {"pulls": solver.newton_pulls})
+        if solver.newton_at is not None:
+            store.put("newton", {"along": solver.newton_at})
         store.state["joint"] = asdict(solver.state)
         store.finish() if finished else store.commit()
         self._pace.wrote(start)

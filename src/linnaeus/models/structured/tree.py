@@ -25,6 +25,7 @@ from linnaeus.losses.cost import node_weights
 from linnaeus.models.structured.block_ascent import BlockAscent, DualBlocks, TrainingDocuments
 from linnaeus.models.structured.documents import training_documents
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import places
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Kernel, Matrix
 
 if TYPE_CHECKING:
@@ -109,8 +110,7 @@ def make_layout(taxonomy: Taxonomy, nodes: IntArray, root: str, *, consistent: b
             "use root='super'."
         )
     order = _depth_first(edges, members, tops)
-    place = np.full(taxonomy.n_nodes, -1, dtype=np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
+    place = places(order, taxonomy.n_nodes)
     above = edges.parent[order]
     parent = np.where(above < 0, -1, place[np.maximum(above, 0)]).astype(np.int32)
     if len(order) < len(members):

@@ -37,7 +37,7 @@ from linnaeus.models.linear import LinearTaxonomyClassifier
 from linnaeus.models.topdown.local import Family, LocalSolution, LocalTraining, packs, solve_pack
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.closure import parent_sets, pattern, row_numbers
+from linnaeus.taxonomy.closure import parent_sets, pattern, pointers, row_numbers
 from linnaeus.typing import CSR, BoolArray, Engine, FloatArray, IntArray, Matrix
 
 __all__ = ["Descent", "LocalClassifiers", "intersection", "union"]
@@ -343,7 +343,7 @@ class LocalClassifiers(LinearTaxonomyClassifier):
 def _only(Y: CSR, keep: BoolArray) -> CSR:
     """Y with empty rows where they are not kept."""
     sizes = np.diff(Y.indptr)
-    return pattern(np.append(0, np.cumsum(np.where(keep, sizes, 0))), Y.indices[np.repeat(keep, sizes)], Y.shape[1])
+    return pattern(pointers(np.where(keep, sizes, 0)), Y.indices[np.repeat(keep, sizes)], Y.shape[1])
 
 
 def _column(Y: CSR, v: int) -> IntArray:
