@@ -189,19 +189,23 @@ class Forecast:
     @property
     def peak(self) -> int:
         """Bytes of the process at the worst moment."""
-        workers = self.n_workers * sum(self.each_worker.values())
-        return self.now + max(
-            self.preparing, sum(self.once.values()) + workers + (self.merging if self.on_disk else self.weights)
-        )
+        # Blocks on disk are merged when the workers are done.
+        solving = max(self._workers, self.merging) if self.on_disk else self._workers + self.weights
+        return self.now + max(self.preparing, sum(self.once.values()) + solving)
+
+    @property
+    def _workers(self) -> int:
+        return self.n_workers * sum(self.each_worker.values())
 
     def __str__(self) -> str:
         terms = [f"{format_bytes(self.now)} now"]
         terms += [f"{name} {format_bytes(size)}" for name, size in self.once.items() if size]
         count = f"{self.n_workers} x " if self.n_workers > 1 else ""
-        terms += [f"{count}{name} {format_bytes(size)}" for name, size in self.each_worker.items() if size]
-        terms.append(
-            f"weights on disk {format_bytes(self.merging)}" if self.on_disk else f"weights {format_bytes(self.weights)}"
-        )
+        if self.on_disk and self.merging > self._workers:
+            terms.append(f"merging weights {format_bytes(self.merging)}")
+        else:
+            terms += [f"{count}{name} {format_bytes(size)}" for name, size in self.each_worker.items() if size]
+        terms += [] if self.on_disk else [f"weights {format_bytes(self.weights)}"]
         text = f"memory: {format_bytes(self.peak)} at the peak = {' + '.join(terms)}"
         return f"{text}; {format_bytes(self.weights)} on disk" if self.on_disk else text
 
