@@ -60,7 +60,7 @@ _OUT_OF_FOLD = 5
 _NEARLY_ONE = 1.1  # mean number of labels
 _USUAL_TOL, _TOL = 1e-3, 1e-2  # gap of most models, and of the same here: equal in quality, in half the time
 _MIXTURE_C = (0.3, 0.03)
-_MANY_NODES = 3_000  # from which curves of single nodes wait for the last round, and are not projected on DAGs
+_MANY_NODES = 3_000  # from which curves of single nodes are not projected on DAGs
 
 Split = tuple[IntArray, IntArray]
 
@@ -439,13 +439,15 @@ class Evaluator:
         if (self.one_label and not self.closed) or len(held.documents) < 10:
             return {}
         some = bool((np.diff(self.Y.indptr) == 0).any())
+        thresholds: dict[str, Decoder] = {"scut": SCut(at_least_one=not some)}
+        if (
+            not last
+        ):  # ranks candidates as all cuts do, in a quarter of the time, which few documents take to learn from
+            return thresholds
         found: dict[str, Decoder] = {}
-        whole = not isinstance(held.S, TopScores)
-        if whole and (last or len(held.nodes) <= _MANY_NODES):
+        if not isinstance(held.S, TopScores):
             found["expected"] = ExpectedCut(measures.cut_measure(self.measure), at_least_one=not some)
-        found["scut"] = SCut(at_least_one=not some)
-        found["instance_cut"] = InstanceCut(target="f1", at_least_one=not some)
-        return found
+        return found | thresholds | {"instance_cut": InstanceCut(target="f1", at_least_one=not some)}
 
     def with_cut(self, outcome: Outcome) -> Outcome:
         """The outcome with a cut, where the measure does not depend on it: that of largest hierarchical F1."""
@@ -518,6 +520,7 @@ class Evaluator:
                 labels=np.unique(self.taxonomy.frontier(self.Y).indices) if single or of_labels else None,
                 single=single,
                 shares=self.shares,
+                rank_labels=of_labels,
             )
             if of_labels and curves.labels is not None:
                 Q = curves.label_probabilities(filled[here], self.taxonomy, held.nodes)

@@ -146,11 +146,14 @@ class ExpectedCut(CutOff):
     def _fitted_curves(self, S: FloatArray, held: HeldOut) -> Calibrator:
         if self.closed:
             own, way = self.repair is not None, self._coherent(held.taxonomy)
-            return fit_calibrator(S, held.gold, held.taxonomy, held.columns, method="platt", coherent=way, own=own)
+            return fit_calibrator(
+                S, held.gold, held.taxonomy, held.columns, method="platt", coherent=way, own=own, rank_labels=False
+            )
         names = [str(name) for name in held.taxonomy.names[held.columns]]
         alone = Taxonomy.flat(names)  # every label on its own, as it is compared
         order = [alone.index(name) for name in names]
-        return fit_calibrator(S, held.gold[:, held.columns][:, np.argsort(order)], alone, order, method="platt")
+        gold = held.gold[:, held.columns][:, np.argsort(order)]
+        return fit_calibrator(S, gold, alone, order, method="platt", rank_labels=False)
 
     def _coherent(self, taxonomy: Taxonomy) -> str:
         if self.repair == "suppress":

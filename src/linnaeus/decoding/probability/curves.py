@@ -49,6 +49,7 @@ import numpy.typing as npt
 from linnaeus.decoding.base import HeldOut, TopScores, held_out, hierarchy
 from linnaeus.decoding.probability.coherence import lifted, lowered, smoothed
 from linnaeus.errors import DataError, ParameterError, check_choice
+from linnaeus.losses.surrogate import Logistic
 from linnaeus.taxonomy.closure import pointers, row_numbers
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.typing import BoolArray, FloatArray, IntArray
@@ -56,8 +57,9 @@ from linnaeus.typing import BoolArray, FloatArray, IntArray
 __all__ = ["COHERENT", "METHODS", "Calibrator", "fit_calibrator", "logistic_regression", "offsets", "platt",
            "platt_columns"]  # fmt: skip
 
-_PAIRS = 2_000_000  # pairs of documents and nodes of a block
+_PAIRS = 2**17  # pairs of documents and nodes of a block: its arrays stay in the cache
 _STEPS, _HALVINGS = 50, 20
+_LOGISTIC = Logistic()
 _TILT, _RIDGE = 1e-6, 1e-2
 _OVERTAKEN = 2.0  # times the margin of a child by which the score of its parent is lowered, to rank labels
 _SHARE_STEPS, _SHARE_TOLERANCE = 60, 1e-10
@@ -188,25 +190,42 @@ class _Block(NamedTuple):
         Z, T, weight = (matrix[:, columns] for matrix in (self.Z, self.T, self.weight))
         return _Block(Z, T, weight, self.n_docs[columns], self.a0[columns], self.b0[columns], self.tau)
 
-    def loss(self, a: FloatArray, b: FloatArray) -> FloatArray:
+    def expand(self, a: FloatArray, b: FloatArray) -> _Expansion:
+        """The loss of every column, and the slopes and curvatures of its pairs."""
         margin = a * self.Z + b
+        value, slope, curvature = _LOGISTIC.expand(-margin)
         pull = 0.5 * self.tau * ((a - self.a0) ** 2 + (b - self.b0) ** 2)
-        return np.asarray((self.weight * (np.logaddexp(0.0, margin) - self.T * margin)).sum(axis=0) + pull)
+        margin *= self.T
+        value -= margin
+        value *= self.weight
+        slope += self.T
+        slope *= self.weight
+        curvature *= self.weight
+        return _Expansion(value.sum(axis=0) + pull, slope, curvature)
 
-    def direction(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+    def direction(self, a: FloatArray, b: FloatArray, at: _Expansion) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Newton's step in both parameters, and which gradients are small already."""
-        from scipy.special import expit
-
-        P = expit(a * self.Z + b)
-        R = self.weight * (P - self.T)
-        g_a, g_b = (R * self.Z).sum(axis=0) + self.tau * (a - self.a0), R.sum(axis=0) + self.tau * (b - self.b0)
-        H = self.weight * P * (1 - P)
-        HZ, least = H * self.Z, self.tau + 1e-9
-        h_aa, h_ab, h_bb = (HZ * self.Z).sum(axis=0) + least, HZ.sum(axis=0), H.sum(axis=0) + least
+        g_a = self.tau * (a - self.a0) - np.einsum("ij,ij->j", at.slope, self.Z)
+        g_b = self.tau * (b - self.b0) - at.slope.sum(axis=0)
+        least = self.tau + 1e-9
+        HZ = at.curvature * self.Z
+        h_aa, h_ab, h_bb = np.einsum("ij,ij->j", HZ, self.Z) + least, HZ.sum(axis=0), at.curvature.sum(axis=0) + least
         det = h_aa * h_bb - h_ab * h_ab
         small = (det <= 0) | (np.maximum(np.abs(g_a), np.abs(g_b)) < 1e-8 * self.n_docs)
         det = np.where(det > 0, det, 1.0)
         return (h_bb * g_a - h_ab * g_b) / det, (h_aa * g_b - h_ab * g_a) / det, small
+
+
+class _Expansion(NamedTuple):
+    """Losses of columns; slopes, towards smaller losses, and curvatures of pairs (n_docs x n_nodes)."""
+
+    loss: FloatArray
+    slope: FloatArray
+    curvature: FloatArray
+
+    def taken(self, columns: BoolArray) -> _Expansion:
+        """Some of the columns."""
+        return _Expansion(self.loss[columns], self.slope[:, columns], self.curvature[:, columns])
 
 
 def _newton(
@@ -229,27 +248,26 @@ def _newton(
         T = Y.astype(np.float64)
         a, b = expected[0] * scale, expected[1] + expected[0] * centre
     block = _Block(Z, T, weight, n, a.copy(), b.copy(), tau)
-    now = block.loss(a, b)
+    at = block.expand(a, b)
     live: IntArray = np.arange(F.shape[1])
     for _ in range(_STEPS):
         if not len(live):
             break
-        step_a, step_b, small = block.direction(a[live], b[live])
-        size, new, worse = np.where(small, 0.0, 1.0), now[live].copy(), np.zeros(len(live), dtype=bool)
+        step_a, step_b, small = block.direction(a[live], b[live], at)
+        size, worse = np.where(small, 0.0, 1.0), np.zeros(len(live), dtype=bool)
         for _ in range(_HALVINGS):
-            trial = block.loss(a[live] - size * step_a, b[live] - size * step_b)
-            worse = ~(trial <= now[live])
+            trial = block.expand(a[live] - size * step_a, b[live] - size * step_b)
+            worse = ~(trial.loss <= at.loss)
             if not worse.any():
                 break
             size[worse] /= 2
         better = ~worse & (size > 0)
-        new[better] = trial[better]
         a[live] -= np.where(better, size, 0.0) * step_a
         b[live] -= np.where(better, size, 0.0) * step_b
-        going = better & (now[live] - new >= 1e-10 * np.maximum(1.0, np.abs(now[live])))
-        now[live] = new
+        going = better & (at.loss - trial.loss >= 1e-10 * np.maximum(1.0, np.abs(at.loss)))
+        at = trial  # columns that are not better leave the block
         if not going.all():
-            live, block = live[going], block.taken(going)
+            live, block, at = live[going], block.taken(going), at.taken(going)
     return a / scale, b - a * centre / scale
 
 
@@ -448,6 +466,7 @@ def fit_calibrator(
     single: bool = False,
     shares: FloatArray | None = None,
     stepped: npt.ArrayLike | None = None,
+    rank_labels: bool = True,
 ) -> Calibrator:
     """Curves fitted on scores of documents that the model has not seen.
 
@@ -475,6 +494,8 @@ def fit_calibrator(
         The share of documents at or below every node, where it is known from more documents than these.
     stepped : array-like of int, default=None
         Nodes that have isotonic curves, where these were chosen on more documents; None: all with enough documents.
+    rank_labels : bool, default=True
+        Whether `label_probabilities` are asked for, which have a curve of their own.
 
     Returns
     -------
@@ -519,7 +540,7 @@ def fit_calibrator(
     depth, share = taxonomy.depth[nodes], None if shares is None or coherent == "product" else shares[nodes]
     curves = _fitted(F[:, nodes], gold[:, nodes], use[:, nodes], depth, nodes, method, coherent, own, share, stepped)
     plain = replace(curves, labels=carried, single=single)
-    if single or coherent == "product":
+    if single or coherent == "product" or not rank_labels:
         return plain
     ranks = curves._ranks(np.where(np.isfinite(S), S, low), taxonomy, held.columns, carried)
     if own:
