@@ -24,6 +24,7 @@ from linnaeus.decoding.base import stacked
 from linnaeus.decoding.probability.coherence import smoothed
 from linnaeus.engine import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError
+from linnaeus.features.documents import DocumentTransformer
 from linnaeus.lexical.words import as_documents, one_document
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.classifier import Classifier
@@ -45,7 +46,8 @@ from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["Mixture", "mixed_held_out"]
 
-_PARTS = 5  # of the held-out documents: each is mixed with weights learned on the others
+_PARTS = 5  # of the held-out documents: each is mixed with weights learned on the others;
+_MANY, _PARTS_OF_MANY = 1_000, 3  # of many documents three parts are as good
 
 
 class Mixture(TaxonomyClassifier, _BaseComposition):
@@ -198,9 +200,12 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
 
     @property
     def takes_documents(self) -> bool:
-        """Whether a source takes documents as they were read; the others are pipelines with features then."""
+        """Whether a source takes documents as they were read, or makes features of them; so do all others then."""
         sources = getattr(self, "sources_", None) or [source for _, source in self._sources()]
-        return any(source.estimator.takes_documents for source in sources)
+        return any(
+            source.estimator.takes_documents or isinstance(getattr(source, "features", None), DocumentTransformer)
+            for source in sources
+        )
 
     def _check_X(self, X: Any, *, reset: bool) -> Matrix:
         if not self.takes_documents:
@@ -435,7 +440,8 @@ def mixed_held_out(
     closed = learns_closed(learn)
     Y, single = mixture_targets(given, taxonomy, closed=closed)
     nodes = mixed_nodes(list(scores.values()), Y, taxonomy, single, closed=closed)
-    part = np.arange(len(documents)) % min(_PARTS, len(documents))
+    n_parts = _PARTS if len(documents) < _MANY else _PARTS_OF_MANY
+    part = np.arange(len(documents)) % min(n_parts, len(documents))
     part = np.random.default_rng(0).permutation(part)
     empty = bool((np.diff(given.indptr) == 0).any())
     decide = BestLabel(close=False) if single else Threshold(0.0, repair=None, at_least_one=not empty)

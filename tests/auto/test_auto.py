@@ -469,7 +469,7 @@ def test_a_last_training_that_was_stopped_is_reported(monkeypatch) -> None:
 def test_characters_are_tried_for_short_texts_only() -> None:
     titles = ["Bäckerin", "Backstube", "Tischlerin", "Möbeltischler"] * 6
     Y = TAX.indicator([["AA"], ["AB"], ["BA"], ["BB"]] * 6)
-    for texts, short in ((titles, True), ([" ".join([title] * 9) for title in titles], False)):
+    for texts, short in ((titles, True), ([" ".join([title] * 30) for title in titles], False)):
         _, evaluator = search(texts, Y, TAX, TextFeatures(), models=["OneVsRestSVM"], budget=0.001)
         assert ("characters" in evaluator.variants) == short
 

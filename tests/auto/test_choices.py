@@ -229,12 +229,12 @@ def test_candidates_begin_with_the_usual_parameters_and_step_along_grids() -> No
 def test_an_embedding_is_tried_where_labels_have_few_documents(monkeypatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     few = feature_variants(TextFeatures(), np.zeros((1, 1)), 3, n_docs=900, n_labels=10)
-    assert list(few) == ["as they are", "log2 weighting", "words and wordllama"]
+    assert list(few) == ["as they are", "log2 weighting", "words and wordllama", "texts"]
     embedded = few["words and wordllama"]
     assert (embedded.embedding, embedded.random_state, embedded.weight) == ("wordllama", 3, "auto")
     many = feature_variants(TextFeatures(), np.zeros((1, 1)), 3, n_docs=1100, n_labels=10)
     letters = feature_variants(TextFeatures(analyzer="char"), np.zeros((1, 1)), 3, n_docs=900, n_labels=10)
-    assert list(many) == list(letters) == ["as they are", "log2 weighting"]
+    assert list(many) == list(letters) == ["as they are", "log2 weighting", "texts"]
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert "words and wordllama" not in feature_variants(TextFeatures(), np.zeros((1, 1)), 3, n_docs=9, n_labels=10)
 

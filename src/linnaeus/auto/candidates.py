@@ -59,7 +59,7 @@ PULLS = (0.0, 1.0, 10.0, float("inf"))  # from the joint model to one classifier
 LEARN = ("given", "closed", "frontier")
 PLAIN, LOG2, CHARS, MAP = "as they are", "log2 weighting", "characters", "rbf map"
 EMBEDDED = "words and wordllama"
-TEXTS = "texts"  # no features: documents as they were read, for models that take them
+TEXTS = "texts"  # no features: documents as they were read, for models that take them, or make features themselves
 MIXTURE = "Mixture"
 # Models of each family in the order in which they are tried; a search takes the first of each family first.
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -72,7 +72,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 # The logistic loss bends an eighth as much as the squared hinge: the same C regularises it far more.
 _USUAL_C = {"OneVsRestLogistic": 10.0, "RRLogistic": 10.0, "SoftmaxRegression": 10.0}
 _STRUCTURED_NODES = 2_000  # above, the first pass of a structured model, which is always made, may outlast a search
-_SHORT = 50  # mean number of characters of texts up to which n-grams of characters are tried
+_SHORT = 50  # mean number of characters of texts up to which n-grams of characters are tried,
+_SHORTER, _CHARACTERS = 200, 3_000_000  # or up to which they are where all texts together have no more characters
 _NARROW = 2_000  # features of sparse vectors up to which a map is tried
 _FEW_PER_LABEL = 100  # documents for each label up to which an embedding is tried
 _LANDMARKS = (600, 2_000)  # of a map, and of a larger one at most
@@ -262,8 +263,10 @@ def feature_variants(
             variants[LOG2] = clone(features).set_params(weighting="log2", sublinear_tf=False)
         if n_docs <= _FEW_PER_LABEL * n_labels and _can_embed(features):
             variants[EMBEDDED] = EmbeddedText(features, "wordllama", random_state=seed)
-        if length <= _SHORT and features.analyzer == "word" and features.stop_words is None:
+        short = length <= _SHORT or (length <= _SHORTER and n_docs * length <= _CHARACTERS)
+        if short and features.analyzer == "word" and features.stop_words is None:
             variants[CHARS] = clone(features).set_params(**parse_analyser("chars:2-5"))
+        variants[TEXTS] = None  # for mixtures of models that see different ones
     elif narrow and (features is None or isinstance(features, DenseFeatures)) and X.shape[1] > 1:
         small, most = _LANDMARKS
         sizes = {"": small} | ({f" of {large:,} landmarks": large} if (large := min(most, n_docs)) >= _ENOUGH else {})

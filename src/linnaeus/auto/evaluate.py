@@ -273,7 +273,7 @@ class Evaluator:
             own = None if mixed.own is None else self._as_given(mixed.own[back], mixed, False)
             held = replace(mixed, S=mixed.S[back], Y=mixed.Y[back], documents=self.rows, own=own)
             front = {one.candidate.features for one in sources}
-            features = front.pop() if len(front) == 1 else TEXTS if TEXTS in front else PLAIN
+            features = front.pop() if len(front) == 1 else TEXTS if TEXTS in self.variants else PLAIN
             candidate = Candidate(MIXTURE, features, C, sources=tuple(one.candidate for one in sources))
             way = "softmax" if self.one_label else "project"
             first = held.nodes[np.argmax(_dense(held.S), axis=1)]

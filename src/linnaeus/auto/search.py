@@ -39,7 +39,6 @@ from linnaeus.auto import measures
 from linnaeus.auto.candidates import (
     CHARS,
     EMBEDDED,
-    LOG2,
     MAP,
     PLAIN,
     PULLS,
@@ -88,7 +87,7 @@ _PILOT, _PILOT_FROM = 8, 400  # a model that cannot be stopped first learns from
 _WIDTH_GAIN = 1.005  # times the value of the usual width of a map that another one has to have in the first round
 _CLEAR = 0.005  # below the best: a direction of C is left at once
 _FOLLOWED = 3  # places whose C is followed
-_FOR_MIXING = 0.1  # share of the budget that is left for mixtures, and for the last fit of more than one source
+_FOR_MIXING = 0.25  # share of the budget that is left for a mixture at most, and for the last fit of its other source
 _FOR_FIRST, _FOR_ROUNDS = 0.4, 0.75  # share of the budget that is over after the first round, and after all rounds
 _LARGEST_LAST = 0.4  # share of the budget that the last fit of a candidate may take
 _OVER = 1.1  # times the budget that the last fit may end at, where others took longer than was forecast
@@ -115,7 +114,7 @@ class Search:
     decided: Candidate | None = None  # the best of nearly equal ones
     folded: dict[Candidate, Outcome] = field(default_factory=dict)  # with every document held out once
     n_skipped: int = 0
-    mixing: float = 1e-5  # seconds of a mixture for each score that it is learned from
+    mixing: float = 3e-6  # seconds of a mixture for each score that it is learned from
     usual: bool = False  # whether nobody gave a budget
     share: float = 1.0  # of the budget that the present round may use up
     leader: Candidate | None = (
@@ -251,8 +250,17 @@ class Search:
             n_times = 2 if self._folds_fit(2 * last) else 1  # of the two best, if they are nearly equal
             more = n_times * _FOLD_FITS * last + self._after(folds=True) - self._after()
             reserved += more if self.evaluator.foldable else 0.0
-            reserved += _FOR_MIXING * self.budget if len(self.models) > 1 else 0.0
+        if self.share >= 1.0 and len(self.models) > 1:
+            reserved += self._for_mixing()
         return self.budget - self.spent - reserved
+
+    def _for_mixing(self) -> float:
+        """Seconds that a mixture of two takes; 0 where it would take a large part of the budget."""
+        assert self.budget is not None
+        kinds = self._best_kinds()[:2]
+        other = self._fit_seconds(kinds[-1]) if len(kinds) > 1 else 0.0
+        seconds = self.mixing * self._pairs(kinds) + self._last * other
+        return seconds if seconds <= _FOR_MIXING * self.budget else 0.0
 
     def _last_best(self) -> Candidate | None:
         """The best candidate so far among those with all documents."""
@@ -422,6 +430,7 @@ class Search:
             self._tune(done, 1)
         if "features" in self.tuned:
             self._improve_map(done)
+            self._try_other_words()
         for candidate in costly:
             self.measure(candidate, whole)
         if "C" in self.tuned:
@@ -535,6 +544,14 @@ class Search:
                         self._follow(new, "C")
                     break
 
+    def _try_other_words(self) -> None:
+        """The best candidate with other parts of texts: words, characters or vectors of words, to mix it with."""
+        best, kinds = self.best(), [name for name in (PLAIN, CHARS, EMBEDDED) if name in self.evaluator.variants]
+        if best is None or best.n_docs < self.evaluator.n_learn or best.candidate.features == TEXTS:
+            return
+        for features in kinds if len(self.models) > 1 else ():
+            self.measure(replace(best.candidate, features=features), best.n_docs)
+
     def _larger(self, features: str) -> list[str]:
         larger = larger_map(features, self.evaluator.variants)
         return [] if larger is None else [larger]
@@ -586,7 +603,7 @@ class Search:
             return None
         seconds = [self._fit_seconds(one) for one in outcomes]
         last = self._last * max(seconds) + self._after(folds=True)
-        mixing = _FOR_MIXING * self.budget if len(self.models) > 1 else 0.0
+        mixing = self._for_mixing() if len(self.models) > 1 else 0.0
         left = self.budget - self.spent - last - mixing
         return left if _FOLD_FITS * sum(seconds) <= left else None
 
@@ -609,7 +626,7 @@ class Search:
 
     def _mix(self) -> None:
         """Mixtures of the best two and three; the better of them is taken where it wins by more than chance."""
-        sources = _together(self._best_kinds())
+        sources = self._best_kinds()
         if sources[0].n_docs < self.evaluator.n_learn:
             return
         mixtures: list[Outcome] = []
@@ -729,22 +746,6 @@ def _front(outcome: Outcome) -> str:
     return MAP if MAP in features else features
 
 
-def _together(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """Those that can be mixed with the first: all see the same features, or maps of them."""
-    outcomes = list(outcomes)
-    if not outcomes:
-        return []
-    first = outcomes[0].candidate.features
-    apart = {LOG2, CHARS, EMBEDDED}
-    return [
-        one
-        for one in outcomes
-        if TEXTS in (first, one.candidate.features)  # then every source has its own features
-        or one.candidate.features == first
-        or not apart & {first, one.candidate.features}
-    ]
-
-
 def search(
     documents: object,
     Y: CSR,
@@ -817,9 +818,7 @@ def search(
         models = models_for(Y, taxonomy)
         if taxonomy.n_edges == 0 and FLAT not in models:
             models = [FLAT, *models]
-        more = document_models(features, taxonomy)
-        models += more
-        variants |= dict.fromkeys([TEXTS] if more else [])
+        models += document_models(features, taxonomy)
         models = [name for name in models if set(parameters) <= set(parameters_of(name))]
         if not models:
             raise ParameterError(f"None of the models that fit the documents has all of {', '.join(parameters)}.")
@@ -866,6 +865,7 @@ def choose_features(
     """
     splits = splits_of(Y, seed) if isinstance(features, TextFeatures) else []
     variants = _variants(documents, Y, features, splits, seed) if splits else {}
+    variants.pop(TEXTS, None)
     if len(variants) < 2:
         return PLAIN, features
     evaluator = Evaluator(

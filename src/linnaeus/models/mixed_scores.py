@@ -55,6 +55,7 @@ __all__ = ["MixtureWeights", "SourceScores", "fit_mixture", "mixture_targets"]
 
 _PAIRS = 4_000_000  # of documents and nodes that are used
 _SHARE_STEPS, _SHARE_TOLERANCE = 30, 1e-3  # of offsets, which the constants of the mixture correct anyway
+_LONGEST_STEP = 4.0  # times the difference of log-odds, where the curve of a node is flat
 _BLOCK = 256 * 2**20  # bytes of scores held at once: lifting scores is quicker for many documents
 _POOL = 200_000  # pairs of a level that its slope is fitted on
 _MOST = 100  # best nodes of a document and source that are pairs, or fewer where there are many documents
@@ -755,11 +756,14 @@ def _node_curves(F: FloatArray, pairs: _Pairs, depth: IntArray, shares: FloatArr
     shares = np.where(
         n_docs > 0, (np.bincount(column, y, m) + 0.5) / (n_docs + 1.0), shares
     )  # of the pairs that are used
-    f, wanted = slope[column] * f, logit(shares)
-    offset = wanted - np.bincount(column, f, m) / np.maximum(n_docs, 1)
-    for _ in range(_SHARE_STEPS):
-        mean = np.bincount(column, expit(f + offset[column]), m) / np.maximum(n_docs, 1)
-        step = np.where(n_docs > 0, wanted - logit(np.clip(mean, 1e-12, 1 - 1e-12)), 0.0)
+    f, wanted, n = slope[column] * f, logit(shares), np.maximum(n_docs, 1)
+    offset = wanted - np.bincount(column, f, m) / n
+    for _ in range(_SHARE_STEPS):  # Newton's steps on the log-odds of the means
+        P = expit(f + offset[column])
+        mean = np.clip(np.bincount(column, P, m) / n, 1e-12, 1 - 1e-12)
+        bend = np.maximum(np.bincount(column, P * (1 - P), m) / n, 1e-12)
+        times = np.minimum(mean * (1 - mean) / bend, _LONGEST_STEP)
+        step = np.where(n_docs > 0, times * (wanted - logit(mean)), 0.0)
         offset += step
         if np.abs(step).max() < _SHARE_TOLERANCE:
             break

@@ -115,7 +115,7 @@ def logistic_regression(F: FloatArray, y: BoolArray, n: int) -> FloatArray:
 
     def loss(w: FloatArray) -> float:
         t = Z @ w
-        return float(weight @ (np.logaddexp(0, t) - y * t) + 0.5 * ridge @ w**2)
+        return float(weight @ (_LOGISTIC.value(-t) - y * t) + 0.5 * ridge @ w**2)
 
     value = loss(w)
     for _ in range(100):
