@@ -265,3 +265,21 @@ def test_damaged_mixtures_are_refused_on_loading(damage, tmp_path) -> None:
     linnaeus.save(model, tmp_path / "model")
     with pytest.raises(StoreError):
         linnaeus.load(tmp_path / "model")
+
+
+def test_a_mixture_of_words_and_of_characters_is_explained_by_words() -> None:
+    tax = Taxonomy.flat(["baker", "welder"])
+    texts = [f"{word} number{i % 7}" for i in range(20) for word in ("bread oven", "steel torch")]
+    labels = ["baker", "welder"] * 20
+    characters = TextFeatures(analyzer="char_wb", ngram_range=(2, 4), min_df=1)
+    sources = [
+        ("words", Pipeline(OneVsRestSVM(tax), TextFeatures(min_df=1))),
+        ("characters", Pipeline(OneVsRestSVM(tax), characters)),
+    ]
+    model = Mixture(sources, tax, cv=2).fit(texts, labels)
+    step = model.explain("bread for the torch", "baker")[-1]
+    parts = dict(zip(step.features, step.contributions, strict=True))
+    assert parts["bread"] > 0 > parts["torch"]
+    assert set(step.origins) == {"word"}
+    assert step.score == pytest.approx(step.intercept + sum(parts.values()))
+    assert step.against.margin == pytest.approx(step.against.intercept + step.against.contributions.sum())

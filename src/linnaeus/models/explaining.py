@@ -62,6 +62,7 @@ __all__ = [
 WORD, EMBEDDING, LABEL, PARENT = "word", "embedding", "label", "parent"  # origins of contributions
 _FEW = 8  # rivals that are scored one by one
 Weights = Callable[[IntArray, int], FloatArray]
+_Terms = dict[tuple[Any, str | None], float]  # contributions of features and their origins
 
 
 @dataclass(frozen=True)
@@ -574,18 +575,19 @@ class _Explainer:
         against = None
         if rival is not None:
             margin = self.score(v) - self.score(rival)
-            difference = terms - self._terms(rival, self._sources(rival))
-            features, parts = _largest_terms(difference, k)
-            away = margin - float(difference.sum())
+            difference = terms.copy()
+            for term, value in self._terms(rival, self._sources(rival)).items():
+                difference[term] = difference.get(term, 0.0) - value
             name = str(self.taxonomy.names[rival])
-            against = Contrast(name, self.score(rival), margin, away, features, parts)
-        features, parts = _largest_terms(terms, k)
+            away = margin - sum(difference.values())
+            against = Contrast(name, self.score(rival), margin, away, *_largest_named(difference, k))
         constant = float(self.mixture.intercept[self.column_of[v]])
-        rest = self.score(v) - float(terms.sum())
-        name = str(self.taxonomy.names[v])
+        rest = self.score(v) - sum(terms.values())
+        features, parts, origins = _largest_named(terms, k)
         return MixtureExplanation(
-            name, self.score(v), rest, features, parts, against, constant=constant, sources=tuple(sources)
-        )
+            str(self.taxonomy.names[v]), self.score(v), rest, features, parts, against, origins=origins,
+            constant=constant, sources=tuple(sources),
+        )  # fmt: skip
 
     def _sources(self, v: int) -> list[SourceContribution]:
         """What every source said about a node."""
@@ -625,14 +627,23 @@ class _Explainer:
             self._known[s, u] = made
         return self._known[s, u]
 
-    def _terms(self, v: int, sources: list[SourceContribution]) -> FloatArray:
-        """Contributions of all features to the score of a node, through the sources that have them."""
-        n_features = 0 if self.model.takes_documents else self.X.shape[1]
-        terms, j = np.zeros(n_features), self.column_of[v]
+    def _terms(self, v: int, sources: list[SourceContribution]) -> _Terms:
+        """Contributions of all features to the score of a node, through the sources that have them.
+
+        Where the mixture takes documents, of their words, which sources with different features share.
+        """
+        terms: _Terms = {}
         for s, source in enumerate(sources):
-            if source.explanation is not None and source.shares_features:
-                scale = source.weight * float(self.mixture.slope[j, s])
-                np.add.at(terms, source.explanation.features, scale * source.explanation.contributions)
+            found = source.explanation
+            if found is None:
+                continue
+            by_words = None if source.shares_features or not self.model.takes_documents else found.origins
+            if by_words is None and not source.shares_features:
+                continue
+            scale = source.weight * float(self.mixture.slope[self.column_of[v], s])
+            origins = [None] * len(found.features) if by_words is None else by_words.tolist()
+            for feature, origin, part in zip(found.features.tolist(), origins, found.contributions, strict=True):
+                terms[feature, origin] = terms.get((feature, origin), 0.0) + scale * float(part)
         return terms
 
 
@@ -641,6 +652,15 @@ def _grouped(features: Array, contributions: FloatArray, shares: CSR, k: int | N
     terms = np.zeros(shares.shape[1])
     terms[features] = contributions
     return _largest_terms(shares @ terms, k)
+
+
+def _largest_named(terms: _Terms, k: int | None) -> tuple[Array, FloatArray, ObjectArray | None]:
+    """Features of the k largest contributions that are not 0, these, and their origins, where they have any."""
+    found = sorted((item for item in terms.items() if item[1]), key=lambda item: (-abs(item[1]), item[0][0]))[:k]
+    origins = [origin for (_, origin), _ in found]
+    plain = any(origin is None for origin in origins)
+    features = np.array([feature for (feature, _), _ in found], dtype=np.int64 if plain or not found else object)
+    return features, np.array([part for _, part in found]), None if plain else np.array(origins, dtype=object)
 
 
 def _largest_terms(terms: FloatArray, k: int | None) -> tuple[IntArray, FloatArray]:
