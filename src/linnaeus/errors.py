@@ -343,7 +343,7 @@ def visible(text: str) -> str:
     Parameters
     ----------
     text : str
-        Any text.
+        Text of any origin, such as a name in a file.
 
     Returns
     -------

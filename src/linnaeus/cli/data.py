@@ -153,7 +153,8 @@ def _option(given: dict[str, Any]) -> str:
 def _kind(files: list[str], reading: TrainingReading) -> str:
     """The kind of the documents, from the format, or from the first ones where the format leaves it open."""
     from linnaeus.data.readers import BATCHED, format_of
-    from linnaeus.data.readers.source import InputFile, ReadOptions
+    from linnaeus.data.readers.columns import ReadOptions
+    from linnaeus.files import InputFile
 
     if "-" in files:
         return "numeric"  # standard input cannot be read twice: texts are refused there

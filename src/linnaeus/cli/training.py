@@ -304,7 +304,7 @@ def note_parts(documents: Dataset, split: str | None) -> None:
 
 def feature_0_share(documents: Dataset) -> float | None:
     """Share of sparse documents that have feature 0; it is 0 for files that number their features from 1."""
-    from linnaeus.typing import is_sparse
+    from linnaeus.data.matrices import is_sparse
 
     X = documents.X
     if X is None or not is_sparse(X) or not X.shape[0]:
