@@ -191,7 +191,9 @@ def _calls() -> dict[str, Callable[[], object]]:
         return lambda: resolve()(taxonomy=tax).fit(X, y).predict(X)
 
     models = ("RRSVM", "HM3", "HBLR")
-    return {f"{model}: fit, predict": fit_and_predict(model) for model in models} | {"linnaeus train": _train}
+    no_search = ("--model", "OneVsRestSVM", "--C", "1", "--decoder", "own")
+    trained = {"linnaeus train": _train, "linnaeus train, without a search": lambda: _train(*no_search)}
+    return {f"{model}: fit, predict": fit_and_predict(model) for model in models} | trained
 
 
 def walks() -> dict[str, list[str]]:
@@ -203,7 +205,7 @@ def walks() -> dict[str, list[str]]:
     }
 
 
-def _train() -> None:
+def _train(*options: str) -> None:
     from typer.testing import CliRunner
 
     from linnaeus.cli.main import make_app
@@ -215,7 +217,7 @@ def _train() -> None:
         rows = [f"{words[label]} thing,{label}" for label in words for _ in range(10)]
         data.write_text("text,label\n" + "\n".join(rows) + "\n")
         arguments = ["train", "--taxonomy", str(tax), "--data", str(data), "--output", str(Path(folder, "model"))]
-        result = CliRunner().invoke(make_app("train"), arguments)
+        result = CliRunner().invoke(make_app("train"), [*arguments, *options])
         if result.exit_code:
             raise SystemExit(result.output)
 

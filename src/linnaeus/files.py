@@ -1,9 +1,14 @@
-"""Files as bytes: read through compression and encodings, and written in one step.
+"""Files as bytes and as lines: read through compression, encodings and archives, and written in one step.
 
 Compression (gzip, xz, bzip2, a zip archive with one file) is detected by the first bytes, not by the name. A file that
 unpacks to more than 256 MB and more than 250 times its size is refused unless a larger limit is given. Text is decoded
 with the given encoding, otherwise by a byte order mark, otherwise as UTF-8; errors name the file and line, and have the
 class that the caller passes.
+
+`InputFile` is a file of documents, whose lines come with their numbers. A tar file is a sequence of headers of 512
+bytes, each followed by its content, and ends with blocks of zeros. The tarfile module of Python treats a header with a
+wrong checksum, or the end of the file, as the end of the archive; here archives are read to their end, so that a
+damaged archive is an error instead of fewer documents.
 """
 
 from __future__ import annotations
@@ -21,23 +26,31 @@ import os
 import secrets
 import stat
 import struct
+import sys
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
+from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO
 
-from linnaeus.errors import LinnaeusError, place
+from linnaeus.errors import DataError, LinnaeusError, place
 
 __all__ = [
     "NAME_ENCODING",
+    "InputFile",
     "cuts_at_line_feeds",
     "decode",
     "file_sha256",
     "intact",
     "is_regular",
+    "is_tar",
+    "is_zip",
     "long_cells",
+    "members",
     "naming",
     "packed",
     "replace_file",
@@ -54,6 +67,8 @@ __all__ = [
 
 MAGIC: tuple[tuple[bytes, ModuleType], ...] = ((b"\x1f\x8b", gzip), (b"\xfd7zXZ\x00", lzma), (b"BZh", bz2))
 ZIP = b"PK\x03\x04"
+HEAD = 1 << 16  # bytes examined to recognise a format
+CHUNK = 1 << 20
 UNPACKED_BYTES, UNPACKED_RATIO = 256 << 20, 250  # text is rarely compressed to less than a hundredth
 ENDINGS: dict[str, ModuleType] = {".gz": gzip, ".xz": lzma, ".bz2": bz2}
 NAME_ENCODING = "name the encoding with encoding=..."  # the command line replaces it by its option
@@ -286,6 +301,182 @@ def long_cells() -> Iterator[None]:
         yield
     finally:
         csv.field_size_limit(limit)
+
+
+# -- documents ---------------------------------------------------------------------------------------------------------
+
+
+class InputFile:
+    """A path, or ``-`` for standard input; ``max_unpacked`` limits the decompressed size in bytes."""
+
+    def __init__(self, path: str | PathLike[str], max_unpacked: int | None = None) -> None:
+        self.path = None if str(path) == "-" else Path(path)
+        self.name = "<stdin>" if self.path is None else str(path)
+        self.max_unpacked = max_unpacked
+        self._content: bytes | None = None  # of a pipe, which cannot be read twice
+        if self.path is None:
+            self._content = sys.stdin.buffer.read()
+        elif not self.path.exists():
+            raise FileNotFoundError(2, "No such file or directory", self.name)
+        elif not self.is_folder and not is_regular(self.path):
+            self._content = self.path.read_bytes()
+
+    @property
+    def is_folder(self) -> bool:
+        return self.path is not None and self.path.is_dir()
+
+    @property
+    def ending(self) -> str:
+        """The ending of the name in lower case, without that of the compression: ``.csv`` for docs.CSV.gz."""
+        if self.path is None:
+            return ""
+        name = Path(self.path.name.lower())
+        return (name.with_suffix("") if name.suffix in (*ENDINGS, ".zip") else name).suffix
+
+    def open(self) -> BinaryIO:
+        """The decompressed bytes; the compression is recognised by the first bytes, not by the name."""
+        raw = self.raw()
+        try:
+            with intact(self.name, DataError):
+                return unpacked(raw, self.name, DataError, self.max_unpacked)
+        except BaseException:
+            raw.close()
+            raise
+
+    def open_seekable(self) -> BinaryIO:
+        """The decompressed bytes as a seekable stream, for archives that are read from their end."""
+        stream = self.open()
+        if stream.seekable():
+            return stream
+        with intact(self.name, DataError), stream:
+            return io.BytesIO(stream.read())
+
+    def raw(self) -> BinaryIO:
+        """The bytes as stored."""
+        if self._content is not None:
+            return io.BytesIO(self._content)
+        assert self.path is not None
+        return self.path.open("rb")
+
+    def read(self) -> bytes:
+        """All decompressed bytes."""
+        with intact(self.name, DataError), self.open() as stream:
+            return stream.read()
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first decompressed bytes."""
+        with intact(self.name, DataError), self.open() as stream:
+            return stream.read(HEAD)
+
+    def text_head(self, encoding: str | None = None) -> str:
+        """The first bytes as text without byte-order mark; bytes that are not text are replaced."""
+        chosen = text_encoding(self.head, encoding, self.name, DataError)
+        return self.head.decode(chosen, "replace").removeprefix("\ufeff")
+
+    def check_not_empty(self, encoding: str | None = None) -> None:
+        if not without_mark(self.head) or not self.text_head(encoding).strip():
+            raise DataError(f"{self.name} is empty; expected documents.")
+
+    def lines(self, encoding: str | None = None) -> Iterator[tuple[int, str]]:
+        """(number, text) of every line with its line end; UTF-8 unless a byte-order mark or ``encoding`` is given."""
+        encoding = text_encoding(self.head, encoding, self.name, DataError)
+        if cuts_at_line_feeds(encoding):
+            yield from self._decoded(encoding)
+        else:
+            text = decode(self.read(), self.name, encoding, DataError)
+            yield from enumerate(io.StringIO(text, newline="\n"), 1)
+
+    def _decoded(self, encoding: str) -> Iterator[tuple[int, str]]:
+        number = 0
+        try:
+            with intact(self.name, DataError), self.open() as stream:
+                for number, line in enumerate(stream, 1):
+                    yield number, (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).decode(encoding)
+        except UnicodeDecodeError as wrong:
+            raise DataError(wrong_byte(self.name, number, wrong, encoding)) from None
+        except UnicodeError as wrong:  # from encodings such as idna, which do not give a position
+            where = place(self.name, number)
+            raise DataError(f"{where} is not {encoding.upper()} ({wrong}); {NAME_ENCODING}.") from None
+
+
+def is_tar(head: bytes) -> bool:
+    """Whether a file with these first bytes is a tar file."""
+    return head[257:262] == b"ustar"
+
+
+def is_zip(head: bytes) -> bool:
+    """Whether a file with these first bytes is a zip file."""
+    return head.startswith(ZIP)
+
+
+def members(source: InputFile) -> Iterator[tuple[str, bytes]]:
+    """(path, content) of every file in the archive, in its order."""
+    if is_zip(source.head):
+        yield from _zip_members(source)
+        return
+    try:
+        with intact(source.name, DataError), source.open() as stream:
+            watched = _Watched(stream)
+            with tarfile.open(fileobj=watched, mode="r|", tarinfo=_Member) as tar:  # type: ignore[call-overload]
+                for member in tar:
+                    if member.isfile():
+                        content = tar.extractfile(member)
+                        yield member.name.removeprefix("./"), content.read() if content else b""
+                end = tar.offset
+            watched.check_ends_at(end)
+    except DataError:
+        raise
+    except (tarfile.TarError, ValueError, ArithmeticError, LookupError) as error:
+        raise DataError(f"{source.name} is not a readable tar file: {error}.") from error
+
+
+def _zip_members(source: InputFile) -> Iterator[tuple[str, bytes]]:
+    with intact(source.name, DataError), source.open_seekable() as stream:
+        limit = unpack_limit(stream.seek(0, io.SEEK_END), source.max_unpacked)
+        found = zip_members(stream, source.name, DataError)
+        if sum(info.file_size for info in found) > limit:  # at most this size is read of each member
+            raise DataError(too_large(source.name, limit))
+        with zipfile.ZipFile(stream) as archive:
+            for info in found:
+                yield info.filename, archive.read(info)
+
+
+class _Member(tarfile.TarInfo):
+    """A header; any block that is neither a header nor all zeros is an error, not only the first one."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Member:
+        try:
+            return super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if len(buf) == tarfile.BLOCKSIZE and not buf.strip(b"\0"):
+                raise  # the end of the archive
+            what = f"a header is damaged ({error})" if len(buf) == tarfile.BLOCKSIZE else "it is cut off"
+            raise tarfile.ReadError(what) from None
+
+
+class _Watched:
+    """A stream that counts the bytes read and the position of the last byte other than zero."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+        self.position = self.last = 0
+
+    def read(self, size: int) -> bytes:
+        chunk = self.stream.read(size)
+        filled = len(chunk.rstrip(b"\0"))
+        if filled:
+            self.last = self.position + filled
+        self.position += len(chunk)
+        return chunk
+
+    def check_ends_at(self, end: int) -> None:
+        """Read the rest, which also verifies the checksum of a gzip file; raise an error if it is not all zeros."""
+        while self.read(CHUNK):
+            pass
+        if self.last > end:
+            raise tarfile.ReadError(f"its end is marked at byte {end:,}, but more data follow")
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------

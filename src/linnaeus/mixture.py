@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem, check_labels
+from linnaeus.data.matrices import is_sparse
 from linnaeus.data.splits import kfold
 from linnaeus.decoding import BestLabel, Threshold
 from linnaeus.decoding.base import stacked
@@ -42,7 +43,7 @@ from linnaeus.registry import resolve
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning import FOLDS, HeldOutScores, held_out_scores
 from linnaeus.tuning.held_out import joined_scores, kept_scores
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
 __all__ = ["Mixture", "mixed_held_out"]
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeIs
 
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 IntArray: TypeAlias = npt.NDArray[np.integer[Any]]
@@ -87,18 +84,6 @@ class CSR(Protocol):
 
 
 Matrix: TypeAlias = CSR | Array  # documents: sparse rows, or a dense two-dimensional array
-
-
-def is_sparse(X: object) -> TypeIs[CSR]:
-    """Whether a matrix is in sparse rows.
-
-    Examples
-    --------
-    >>> from scipy import sparse
-    >>> is_sparse(sparse.csr_array([[0, 1]])), is_sparse(np.array([[0, 1]]))
-    (True, False)
-    """
-    return hasattr(X, "indptr")
 
 
 class Engine(Protocol):

@@ -50,7 +50,7 @@ def test_explanations_show_words_and_not_stems(train, linnaeus, files) -> None:
         (("--ngrams", "3-1"), "--ngrams 3-1: '3-1' is not a range of lengths"),
         (("--analyser", "chars", "--ngrams", "1-2"), "--analyser chars:1-2"),
         (("--analyser", "chars", "--stop-words", "en"), "--stop-words"),
-        (("--features", "spectrum:2", "--analyser", "stems"), "--analyser does nothing beside --features"),
+        (("--features", "spectrum:2", "--analyser", "stems"), "--analyser has no effect with --features"),
     ],
 )
 def test_wrong_options_are_named(train, options, why) -> None:
@@ -62,4 +62,4 @@ def test_wrong_options_are_named(train, options, why) -> None:
 def test_options_of_texts_are_refused_for_vectors(linnaeus, tmp_path) -> None:
     (tmp_path / "docs.txt").write_text("a 1:1\nb 2:1\n")
     result = linnaeus("train", "-d", tmp_path / "docs.txt", "-o", tmp_path / "model", "--ngrams", "1-2")
-    assert "--ngrams does nothing for sparse documents" in result.err
+    assert "--ngrams has no effect on sparse documents" in result.err

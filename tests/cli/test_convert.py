@@ -100,7 +100,7 @@ def test_converted_texts_keep_their_features_for_other_documents(texts, linnaeus
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--features", "hashed", "--min-df", "2"], "--min-df does nothing beside --features hashed"),
+        (["--features", "hashed", "--min-df", "2"], "--min-df has no effect with --features hashed"),
         (["--analyser", "chars", "--ngrams", "2"], "--analyser chars:2"),
         (["--min-df", "100"], "occurs in at least min_df=100"),
     ],
@@ -114,7 +114,7 @@ def test_options_that_do_not_fit_texts_are_named_and_leave_nothing_behind(texts,
 
 def test_options_of_texts_and_foreign_folders_are_refused(vectors, linnaeus) -> None:
     failed = linnaeus("data", "convert", vectors / "docs.txt", "--output", vectors / "folder", "--min-df", 2)
-    assert "--min-df does nothing" in failed.err
+    assert "--min-df has no effect" in failed.err
     failed = linnaeus("data", "convert", vectors / "docs.txt", "--output", vectors)
     assert failed.code == 1
     assert "not empty" in failed.err

@@ -86,7 +86,7 @@ def test_verdicts_of_files_are_stored_and_what_was_coded_is_written_without_a_se
     files = [f"out.{ending}" for ending in ("jsonl", "csv", "tsv", "json", "ttl")]
     written = [word for file in files for word in ("--export", file)]
     assert desk("--taxonomy", "tax.tsv", "--data", "docs.jsonl", *coded, *written) == 0
-    assert "2 verdicts stored, 0 were there already; 1 new documents" in capsys.readouterr().err
+    assert "2 verdicts stored, 0 were already stored; 1 new documents" in capsys.readouterr().err
     lines = [json.loads(line) for line in (given / "out.jsonl").read_text().splitlines()]
     assert [(line["id"], line["labels"]) for line in lines if line["id"] == "a"] == [("a", ["Cats"])]
     assert all((given / file).stat().st_size > 20 for file in files)

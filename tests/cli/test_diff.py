@@ -67,7 +67,7 @@ def test_a_table_that_does_not_fit_is_reported_with_exit_code_1(linnaeus, versio
         (["--map-columns", "a,b"], "--map-columns a,b names columns of --map"),
         (["--output", "x.pdf"], "--output x.pdf: expected a name that ends in .csv"),
         (["--old-data", "x.jsonl"], "expected both"),
-        (["--labels", "y"], "--labels says how --old-data and --new-data are read"),
+        (["--labels", "y"], "--labels applies to --old-data and --new-data"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(linnaeus, versions, options, message) -> None:

@@ -49,11 +49,11 @@ def test_explanations_name_words_and_neighbours(linnaeus, files) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--embedding-texts", "x.txt"], "--embedding-texts does nothing without --embedding own"),
+        (["--embedding-texts", "x.txt"], "--embedding-texts has no effect without --embedding own"),
         (["--embedding", "no/such"], "no/such is not a folder"),
         (["--embedding", "own,wieght=1"], "did you mean 'weight'"),
         (["--embedding", "own", "--features", "hashed"], "Give --embedding or --features hashed, not both"),
-        (["--embedding", "own", "--model", "LexicalModel"], "--embedding does nothing"),
+        (["--embedding", "own", "--model", "LexicalModel"], "--embedding has no effect"),
     ],
 )
 def test_what_cannot_be_embedded_is_refused(linnaeus, files, options, message) -> None:

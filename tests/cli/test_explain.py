@@ -37,7 +37,7 @@ def test_a_document_of_a_file_by_its_id(linnaeus, trained) -> None:
         (["--document", "x", "--node", "Plants"], 1, "'Plants' has no score"),
         (["--data", "docs.jsonl"], 2, "40 documents; choose one with --id, for example d0"),
         (["--text", "a cat that purrs"], 2, "the text itself is given as --document"),
-        (["--document", "x", "--encoding", "latin-1"], 2, "--encoding says how --data is read"),
+        (["--document", "x", "--encoding", "latin-1"], 2, "--encoding applies to --data"),
     ],
 )
 def test_errors_say_what_is_wrong(linnaeus, trained, monkeypatch, arguments, code, message) -> None:

@@ -182,6 +182,6 @@ def test_hashed_features_learn_words_that_training_has_never_seen(linnaeus, file
 def test_options_of_a_vocabulary_are_refused_beside_hashed_features(linnaeus, files) -> None:
     train = ["train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "model"]
     result = linnaeus(*train, "--features", "hashed", "--min-df", 2)
-    assert "--min-df does nothing beside --features hashed" in result.err
+    assert "--min-df has no effect with --features hashed" in result.err
     result = linnaeus(*train, "--features", "hashed:99")
     assert "'hashed:99': bits=99" in result.err

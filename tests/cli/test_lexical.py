@@ -83,7 +83,7 @@ def test_options_of_vectors_are_refused(linnaeus, vocabulary) -> None:
         "-o", vocabulary / "m", "--min-df", 2,
     )  # fmt: skip
     assert refused.code == 2
-    assert "--min-df does nothing" in refused.err
+    assert "--min-df has no effect" in refused.err
 
 
 def test_missing_terms_are_proposed_for_nodes(linnaeus, vocabulary) -> None:

@@ -64,7 +64,7 @@ def test_the_language_of_the_vocabulary_is_that_of_the_paths(linnaeus, files) ->
     assert linnaeus("explain", files / "model", "--document", "cat purr", *english).code == 0
     strange = linnaeus("predict", files / "model", files / "iris.jsonl", "--taxonomy", files / "topics.tsv")
     assert "has none of the nodes of the model" in strange.err
-    assert "--language says how a --taxonomy is read" in linnaeus(*train).err
+    assert "--language applies to --taxonomy" in linnaeus(*train).err
     under = ("predict", files / "model", files / "iris.jsonl", "--as", "tsv", "--only-under")
     assert linnaeus(*under, "Tiere").out == linnaeus(*under, "x:A").out
     assert "did you mean 'x:A' (Tiere)?" in linnaeus(*under, "Tierre").err
@@ -253,7 +253,7 @@ def test_a_text_of_the_command_line_is_classified(linnaeus, trained):
 def test_a_text_of_the_command_line_excludes_files_and_how_they_are_read(linnaeus, trained):
     command = ["predict", trained / "model", "--document", "kitten purr"]
     assert "not both" in linnaeus(*command, trained / "docs.jsonl").err
-    assert "--encoding says how files are read" in linnaeus(*command, "--encoding", "latin-1").err
+    assert "--encoding applies to files" in linnaeus(*command, "--encoding", "latin-1").err
 
 
 def test_a_text_given_as_a_column_names_the_option_for_texts(linnaeus, trained):

@@ -55,7 +55,7 @@ def test_the_column_of_sequences_can_be_named(linnaeus, proteins) -> None:
     ("more", "message"),
     [
         (["--features", "spectrm:3"], "did you mean 'spectrum'"),
-        (["--features", "spectrum:3", "--weighting", "log2"], "--weighting and --categorical do nothing"),
+        (["--features", "spectrum:3", "--weighting", "log2"], "--weighting and --categorical have no effect"),
         (["--features", "spectrum:30"], "None of the 42 sequences"),
     ],
 )

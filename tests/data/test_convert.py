@@ -15,8 +15,8 @@ from linnaeus import OneVsRestLogistic, OneVsRestSVM, Taxonomy
 from linnaeus.data import Dataset, read_dataset
 from linnaeus.data.convert import check_output, convert, write_mapped
 from linnaeus.data.mapped import MappedCSR, read_mapped
+from linnaeus.data.matrices import prepare_rows
 from linnaeus.errors import DataError
-from linnaeus.models.solvers.rows import prepare_rows
 from tests.contracts.configurations import documents, taxonomy
 
 module = importlib.import_module("linnaeus.data.convert")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from linnaeus._kernels import dispatch
-from linnaeus.models.solvers.rows import PANEL
+from linnaeus.models.solvers import PANEL
 
 
 @pytest.fixture(autouse=True)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from linnaeus._kernels import dispatch, ranking, ranking_pairs
+from linnaeus.data.matrices import prepare_rows
 from linnaeus.losses.cost import pair_cost
 from linnaeus.models.ranking.attributes import class_attributes
 from linnaeus.models.ranking.solver import class_arrays, gram_rows
-from linnaeus.models.solvers.rows import prepare_rows
 from tests.kernels.twins import ranking as reference
 from tests.strategies import taxonomies
 

@@ -17,11 +17,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from linnaeus.data import Dataset
+from linnaeus.data.matrices import is_sparse
 from linnaeus.pipeline import Pipeline
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.findings import Finding, finding
 from linnaeus.taxonomy.search import fold
-from linnaeus.typing import CSR, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, IntArray, Matrix
 
 __all__ = ["check_documents", "check_model", "near_duplicates"]
 

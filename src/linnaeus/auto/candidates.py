@@ -18,11 +18,12 @@ import numpy as np
 from sklearn.base import clone
 
 from linnaeus import registry
+from linnaeus.data.matrices import is_sparse
 from linnaeus.features import DenseFeatures, EmbeddedText, KernelMap, TextFeatures
 from linnaeus.features.analysis import parse_analyser
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, Matrix, is_sparse
+from linnaeus.typing import CSR, Matrix
 
 if TYPE_CHECKING:
     from linnaeus.pipeline import Transformer

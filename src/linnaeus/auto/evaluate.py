@@ -30,6 +30,7 @@ from linnaeus.auto.candidates import (
     map_width,
     parameters_of,
 )
+from linnaeus.data.matrices import is_sparse
 from linnaeus.data.splits import kfold, train_test_split
 from linnaeus.decoding import CutOff, Decoder, ExpectedCut, InstanceCut, SCut, TopScores
 from linnaeus.decoding.base import stacked
@@ -45,7 +46,7 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import is_closed
 from linnaeus.tuning.calibration import coherent_way, node_shares
 from linnaeus.tuning.held_out import HeldOutScores
-from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 if TYPE_CHECKING:
     from linnaeus.pipeline import Transformer

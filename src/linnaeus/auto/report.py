@@ -15,12 +15,13 @@ import numpy as np
 
 from linnaeus.auto.candidates import Candidate
 from linnaeus.auto.evaluate import Outcome
+from linnaeus.data.matrices import is_sparse
 from linnaeus.engine import format_seconds
 from linnaeus.errors import CheckpointError
 from linnaeus.files import replace_file
 from linnaeus.models.checkpoint import digest
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, is_sparse
+from linnaeus.typing import CSR
 
 __all__ = ["FLAT", "AutoReport", "Kept", "Row", "cut_words", "fingerprint"]
 

@@ -42,7 +42,7 @@ def import_projects(
         list[str] | None, typer.Option("--vocab", help="ID=FILE, where Annif has not loaded the vocabulary.")
     ] = None,
     data_dir: Annotated[
-        str | None, typer.Option("--data-dir", help="The data folder of Annif (default: data, beside the projects).")
+        str | None, typer.Option("--data-dir", help="The data folder of Annif (default: data, next to the projects).")
     ] = None,
     unknown: Annotated[
         str, typer.Option("--unknown", help="Subjects that are not in the vocabulary: error, or drop as Annif does.")
@@ -80,7 +80,7 @@ def import_projects(
 def _written(
     project: AnnifProject, taxonomy: Taxonomy, corpus: list[Path] | None, target: Path, unknown: str
 ) -> dict[str, object]:
-    """Write the vocabulary and the documents of a project; the entry of the report."""
+    """Write the vocabulary and the documents of a project; returns its entry in the report."""
     from linnaeus import files
     from linnaeus.data.annif import read_corpus
 
@@ -148,7 +148,7 @@ def _named(given: list[str] | None, option: str, known: list[str]) -> dict[str, 
 
 
 def _corpora(given: list[str] | None, projects: list[str]) -> dict[str, list[Path]]:
-    """The corpora of each project; one that names no project is of all."""
+    """The corpora of each project; one that names no project belongs to all."""
     from pathlib import Path
 
     result: dict[str, list[Path]] = {}

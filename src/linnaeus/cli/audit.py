@@ -28,7 +28,7 @@ def verify(
 ) -> None:
     """Check that no line of the audit log was changed, removed or added, and that the store agrees with it.
 
-    The exit code is 1 if something is wrong. Texts that were erased do not matter.
+    The exit code is 1 if something is wrong. Erased texts are not an error.
 
     linnaeus audit verify coding/
     """

@@ -60,7 +60,7 @@ def check(
         given = f"--fix {fix[0]}" if fix else f"--output {output}"
         raise ParameterError(f"{given}: expected --fix CODE together with --output FILE.")
     if data is None:
-        documents.refuse("says how --data is read, and none is given", allowed=("encoding",))
+        documents.refuse("applies to --data, which is not given", allowed=("encoding",))
         reading = replace(reading, encoding=reading.encoding or documents.encoding)
     patch = None if not fix or output is None else _repaired(file, fix, output, reading)
     with waiting(f"checking {file}"):

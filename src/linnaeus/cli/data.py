@@ -70,9 +70,12 @@ def convert_command(
         ),
     ] = None,
     weighting: Annotated[
-        str | None, typer.Option("--weighting", help="Of terms: tfidf (default), or log2 (raw counts x log2(N/n)).")
+        str | None,
+        typer.Option("--weighting", help="Term weighting: tfidf (default), or log2 (raw counts x log2(N/n))."),
     ] = None,
-    min_df: Annotated[int | None, typer.Option("--min-df", help="Leave out terms of fewer documents (2).")] = None,
+    min_df: Annotated[
+        int | None, typer.Option("--min-df", help="Minimum number of documents that contain a term (default: 2).")
+    ] = None,
     words: AnalyserOptions,
     reading: TrainingReading,
     as_json: JsonOption = False,
@@ -110,7 +113,7 @@ def _convert(
 
     if features is not None and not is_hashed(features):
         if given:
-            raise ParameterError(f"{_option(given)} does nothing beside --features {features}.")
+            raise ParameterError(f"{_option(given)} has no effect with --features {features}.")
         fitted = load_features(features)
         if fitted is not None:
             return _vectorise(files, output, fitted, reading, fitted=True)
@@ -119,7 +122,7 @@ def _convert(
         return _vectorise(files, output, _new_features(kind, features, given, reading), reading)
     elif features is not None or given:
         option = _option(given) if features is None else f"--features {features}"
-        raise ParameterError(f"{option} does nothing for {kind} documents, as in {files[0]}.")
+        raise ParameterError(f"{option} has no effect on {kind} documents, as in {files[0]}.")
     elif reading.given().keys() - {"format", "encoding"}:
         data = write_mapped(reading.read(files), output)
     else:
@@ -153,7 +156,8 @@ def _option(given: dict[str, Any]) -> str:
 def _kind(files: list[str], reading: TrainingReading) -> str:
     """The kind of the documents, from the format, or from the first ones where the format leaves it open."""
     from linnaeus.data.readers import BATCHED, format_of
-    from linnaeus.data.readers.source import InputFile, ReadOptions
+    from linnaeus.data.readers.columns import ReadOptions
+    from linnaeus.files import InputFile
 
     if "-" in files:
         return "numeric"  # standard input cannot be read twice: texts are refused there
@@ -182,14 +186,14 @@ def _new_features(
         useless = [name for name in given if name != "min_df"]
         if useless or named is not None:
             option = f"--features {named}" if named is not None else _option(dict.fromkeys(useless))
-            raise ParameterError(f"{option} does nothing for sequence documents.")
+            raise ParameterError(f"{option} has no effect on sequence documents.")
         return default_features(kind, **given)
     if named is not None:
         for name in ("weighting", "min_df"):
             if name in given:
                 option = _option({name: None})
                 raise ParameterError(
-                    f"{option} does nothing beside --features {named}: hashed features have no vocabulary."
+                    f"{option} has no effect with --features {named}: hashed features have no vocabulary."
                 )
         return hashed_text(named, fields=fields, categorical=reading.categorical or (), **given)
     return default_features(kind, fields=fields, categorical=reading.categorical or (), **given)

@@ -56,7 +56,7 @@ def desk(
         ),
     ] = None,
     coder: Annotated[
-        str, typer.Option("--coder", help="Whose --verdicts these are, where the file names nobody.")
+        str, typer.Option("--coder", help="Coder of the --verdicts, where the file does not name one.")
     ] = "imported",
     export: Annotated[
         list[str] | None,
@@ -134,7 +134,7 @@ def _add(service: Service, found: Dataset, source: str) -> None:
     new = documents_of(found, source)
     counts = [service.review.add(served, new[i : i + _AT_ONCE]) for i in range(0, len(new), _AT_ONCE)]
     added, known = (sum(part) for part in zip(*counts, strict=True))
-    note(f"{added:,} documents added, {known:,} were there already")
+    note(f"{added:,} documents added, {known:,} were already stored")
 
 
 def _export_format(path: str) -> str:
@@ -175,7 +175,7 @@ def _read_verdicts(service: Service, path: str, coder: str) -> None:
     coded = read_verdicts(service.review, served, content, path, None, coder)
     found = import_verdicts(service.review, served, coded)
     note(
-        f"{path}: {found.stored:,} verdicts stored, {found.repeated:,} were there already; "
+        f"{path}: {found.stored:,} verdicts stored, {found.repeated:,} were already stored; "
         f"{found.added:,} new documents"
     )
 

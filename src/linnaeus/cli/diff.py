@@ -41,7 +41,7 @@ def diff(
         ),
     ] = True,
     least: Annotated[
-        float, typer.Option("--min-confidence", min=0, max=1, help="Proposals that are less sure are not used.")
+        float, typer.Option("--min-confidence", min=0, max=1, help="Minimum confidence of the proposals that are used.")
     ] = 0.5,
     propose: Annotated[
         str | None,
@@ -86,11 +86,11 @@ def diff(
         if Path(file).suffix.lower() not in OUTPUTS:
             raise ParameterError(f"--output {file}: expected a name that ends in {', '.join(OUTPUTS)}.")
     if table is None and columns is not None:
-        raise ParameterError(f"--map-columns {columns} names columns of --map, and none is given.")
+        raise ParameterError(f"--map-columns {columns} names columns of --map, which is not given.")
     if (old_data is None) != (new_data is None):
         raise ParameterError("--old-data and --new-data are the same documents in two versions; expected both.")
     if old_data is None:
-        documents.refuse("says how --old-data and --new-data are read, and none are given", allowed=("encoding",))
+        documents.refuse("applies to --old-data and --new-data, which are not given", allowed=("encoding",))
     before = reading.read(str(old)) if not old_obsolete else replace(reading, obsolete=True).read(str(old))
     after = (reading if new_format is None else replace(reading, format=new_format)).read(str(new))
     with waiting("comparing"):

@@ -97,7 +97,7 @@ def _read_like(model: SavedModel, path: str, reading: Reading, *, labelled: bool
 
 def _by_name(model: SavedModel, data: Dataset) -> Dataset:
     """Dense features in the order of the training file, by name."""
-    from linnaeus.typing import is_sparse
+    from linnaeus.data.matrices import is_sparse
 
     wanted, given = getattr(model, "feature_names_", None), data.feature_names
     X = data.X
@@ -115,8 +115,8 @@ def fit_to(model: SavedModel, data: Dataset) -> Dataset:
     """Documents as the model takes them: of the right kind, and sparse ones as wide as the training data."""
     from scipy import sparse
 
+    from linnaeus.data.matrices import is_sparse
     from linnaeus.features.documents import takes_sequences
-    from linnaeus.typing import is_sparse
 
     features = reading_features(model)
     strings = ("text", "sequence")

@@ -104,7 +104,7 @@ def evaluate(
     if output is not None:
         format_of(output, None)  # refused before the documents are classified
     if model is not None and data is not None and not (gold or predicted or taxonomy.path):
-        taxonomy.refuse("says how a --taxonomy is read; the model has its own")
+        taxonomy.refuse("applies to a --taxonomy; the model has its own")
         loaded = options.load_model(model, verify)
         if promise.risk is not None:
             _evaluate_promise(loaded, data, promise, rules, reading, plot, as_json)

@@ -99,7 +99,7 @@ def _document(
     if not hasattr(model, "explain"):
         raise DataError(f"{type(model).__name__} has no explanations.")
     if document is not None:
-        reading.refuse("says how --data is read, and none is given")
+        reading.refuse("applies to --data, which is not given")
         documents = texts_for(model, [document])
     else:
         documents = _chosen(documents_for(model, [str(data)], reading, labelled=False), str(data), id_)

@@ -32,7 +32,7 @@ def learn(
     batch: Annotated[int, typer.Option("--batch", min=1, help="Number of documents to learn from at a time.")] = 4096,
     save_every: Annotated[
         int | None,
-        typer.Option("--save-every", min=1, help="Also save each time this number of documents is learned."),
+        typer.Option("--save-every", min=1, help="Number of documents after which the model is also saved."),
     ] = None,
     reading: options.LabelledReading,
     checks: options.LabelChecks,

@@ -31,7 +31,7 @@ _SHOWN = 10  # candidates of a case in the queue
 
 @dataclass(frozen=True, kw_only=True)
 class Deciding(options.Group):
-    """How the cases among documents are decided that have several new labels, and where the others go."""
+    """How documents with several possible new labels are decided, and where undecided ones go."""
 
     hand: Annotated[
         str | None,
@@ -109,11 +109,11 @@ def migrate(
     """
     map_ = options.one_of("--map", maps)
     if model is not None:
-        deciding.refuse("applies to documents, and a model is migrated; leave it out", ("risk_of", "confidence"))
+        deciding.refuse("applies to documents, but a model is migrated; leave it out", ("risk_of", "confidence"))
         _migrate_model(model, old, new, map_, data, output, html, reading, certify, as_json)
         return
     if certify:
-        raise ParameterError("--certify applies to a model, and documents are migrated; leave it out.")
+        raise ParameterError("--certify applies to a model, but documents are migrated; leave it out.")
     if old is None or not data:
         missing = "--from" if old is None else "--data"
         raise ParameterError(f"{missing} is missing; documents need --from, --to and --data, a model its folder.")
@@ -301,7 +301,7 @@ def _features(analysers: options.AnalyserOptions, documents: Dataset) -> object:
     from linnaeus.features.text import TextFeatures
 
     if documents.fields is None:
-        analysers.refuse("applies to texts, and the documents are not texts")
+        analysers.refuse("applies to texts, but the documents are not texts")
         return None
     return TextFeatures(
         **({"sublinear_tf": True, "min_df": 2 if len(documents) > 1000 else 1} | analysers.parameters())

@@ -153,7 +153,10 @@ class Reading(Group):
         bool | None, _documents("--header/--no-header", help="Whether the file begins with column names.")
     ] = None
     encoding: Annotated[str | None, _documents("--encoding", help="Encoding of the documents (default: UTF-8).")] = None
-    split: Annotated[str | None, _documents("--split", help="Read only this part of a file that names parts.")] = None
+    split: Annotated[
+        str | None,
+        _documents("--split", help="Read only this part (train, test, ...) of a file that is divided into parts."),
+    ] = None
     max_unpacked: Annotated[
         str | None,
         _documents("--max-unpacked", help="Bytes a compressed file may unpack to, as 4GB (default: 250 x its size)."),
@@ -246,7 +249,7 @@ class AnalyserOptions(Group):
         ),
     ] = None
     ngrams: Annotated[
-        str | None, _features("--ngrams", help="Number of words of a term, as 1-2 for words and pairs (1).")
+        str | None, _features("--ngrams", help="Number of words in a term: 1-2 for words and pairs (default: 1).")
     ] = None
     stop_words: Annotated[
         str | None,
@@ -360,7 +363,7 @@ class OptionalTaxonomy(TaxonomyReading):
         given = self.given()
         path = given.pop("path", None)
         if path is None:
-            self.refuse("says how a --taxonomy is read, and none is given")
+            self.refuse("applies to --taxonomy, which is not given")
             return None
         return TaxonomyReading(**given).read(path)
 

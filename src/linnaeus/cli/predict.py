@@ -204,7 +204,7 @@ def predict(
     if document and data:
         raise ParameterError("Give documents as --document TEXT or as files, not both.")
     if document:
-        reading.refuse("says how files are read, and --document is the text itself")
+        reading.refuse("applies to files; --document is the text itself")
     answers.check(rules, promise.risk)
     review.check(promise.risk, output)
     _check_candidates(allow_from, rules, promise.risk, document)

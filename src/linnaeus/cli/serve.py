@@ -26,12 +26,12 @@ def _share(*names: str, help: str, min: int | None = None, max: int | None = Non
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentShares(Group):
-    """Shares of documents that are treated specially; fields are those of `Settings`."""
+    """Shares of documents that are set apart; fields are those of `Settings`."""
 
     control: Annotated[float, _share("--control", min=0, max=1, help="Random control documents.")] = 0.05
     blind: Annotated[float, _share("--blind", min=0, max=1, help="Without suggestions.")] = 0.02
     double: Annotated[float, _share("--double", min=0, max=1, help="For two coders.")] = 0.05
-    seed: Annotated[int, _share("--seed", help="Changes which these are.")] = 0
+    seed: Annotated[int, _share("--seed", help="Seed that selects these documents.")] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,9 @@ class Keeping(Group):
         str | None, _kept("--database", help="PostgreSQL instead of a file in --store: postgresql://...")
     ] = None
     memory: Annotated[bool, _kept("--memory/--no-memory", help="Show decisions on similar documents.")] = True
-    training: Annotated[list[str] | None, _kept("--training", help="Labelled documents to train on again.")] = None
+    training: Annotated[
+        list[str] | None, _kept("--training", help="Labelled documents that later trainings include.")
+    ] = None
     audit_answers: Annotated[
         bool, _kept("--audit-answers/--no-audit-answers", help="Record all answers in the log.")
     ] = True
@@ -64,14 +66,12 @@ def serve(
     port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port to listen on.")] = 8000,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Number of processes.")] = 1,
     max_bytes: Annotated[
-        str, typer.Option("--max-bytes", help="Largest body of a request, such as 16MB.", metavar="SIZE")
+        str, typer.Option("--max-bytes", help="Maximum size of a request, such as 16MB.", metavar="SIZE")
     ] = "16MB",
     max_documents: Annotated[
-        int, typer.Option("--max-documents", min=1, help="Largest number of documents of a request.")
+        int, typer.Option("--max-documents", min=1, help="Maximum number of documents in a request.")
     ] = 1000,
-    timeout: Annotated[
-        float, typer.Option("--timeout", min=0.001, help="Seconds after which a request is given up.")
-    ] = 60.0,
+    timeout: Annotated[float, typer.Option("--timeout", min=0.001, help="Time limit of a request in seconds.")] = 60.0,
     reload: Annotated[
         bool, typer.Option("--reload/--no-reload", help="Load a model again when its folder is replaced.")
     ] = True,
@@ -80,7 +80,7 @@ def serve(
         typer.Option("--proxy-header", help="Header in which a proxy on this machine names the user."),
     ] = None,
     rate: Annotated[
-        int, typer.Option("--rate", min=0, help="Largest number of requests a minute of a user; 0: no limit.")
+        int, typer.Option("--rate", min=0, help="Maximum number of requests per minute and user; 0: no limit.")
     ] = 0,
     *,
     kept: Keeping,

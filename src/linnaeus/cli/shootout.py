@@ -43,7 +43,8 @@ def shootout(
         int | None, typer.Option("--folds", help="Cross-validation instead of a held-out quarter.")
     ] = None,
     test_size: Annotated[
-        float | None, typer.Option("--test-size", help="Hold this share out to measure on (default 0.25).")
+        float | None,
+        typer.Option("--test-size", help="Share of the documents to hold out and measure on (default: 0.25)."),
     ] = None,
     measure: Annotated[
         str, typer.Option("--measure", help="Choose and compare by hierarchical_f1, micro_f1 or au_prc.")
@@ -59,7 +60,9 @@ def shootout(
     features: Annotated[
         str | None, typer.Option("--features", help="As for train: spectrum:4, rbf:800, hashed:18.")
     ] = None,
-    min_df: Annotated[int | None, typer.Option("--min-df", help="Leave out terms of fewer documents (2).")] = None,
+    min_df: Annotated[
+        int | None, typer.Option("--min-df", help="Minimum number of documents that contain a term (default: 2).")
+    ] = None,
     words: options.AnalyserOptions,
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of splits and models.")] = 0,
     as_json: JsonOption = False,
@@ -115,7 +118,7 @@ def shootout(
         result.next_step = train_command(sys.argv[1:], best, variant)
     kept = [path.name for path in (Path(output, "report.html"), Path(output, "report.md")) if path.exists()]
     if kept and not any(row.status in MEASURED for row in result.runs):
-        raise DataError(f"{result.sentence} {kept[0]} in {output} stays as it was.")
+        raise DataError(f"{result.sentence} {kept[0]} in {output} was left unchanged.")
     written = write_report(result, Path(output))
     print_json({**result.to_json(), "columns": dict(documents.columns)}) if as_json else _show(result, written)
 
@@ -178,7 +181,7 @@ def train_command(arguments: list[str], run: Run, variant: str = "") -> str:
 
 
 def _middle(values: list[object]) -> object:
-    """The middle one of the values of folds."""
+    """The (upper) median of the values of folds; the first one where some are not numbers."""
     numbers = sorted(value for value in values if isinstance(value, (int, float)))
     return numbers[len(numbers) // 2] if len(numbers) == len(values) else values[0]
 

@@ -318,9 +318,9 @@ def gaps(
     *,
     data: Annotated[list[str], typer.Option("--data", "-d", help="Documents; may be repeated.")],
     min_documents: Annotated[
-        int, typer.Option("--min-documents", min=1, help="Least number of documents with a phrase.")
+        int, typer.Option("--min-documents", min=1, help="Minimum number of documents that contain a phrase.")
     ] = 5,
-    words: Annotated[int, typer.Option("--words", min=1, max=8, help="Largest number of words of a phrase.")] = 4,
+    words: Annotated[int, typer.Option("--words", min=1, max=8, help="Maximum number of words in a phrase.")] = 4,
     node: Annotated[
         str | None, typer.Option("--node", help="Only proposals for this node or nodes below it (name or label).")
     ] = None,
@@ -380,7 +380,7 @@ def gaps(
     elif rows:
         print_table([name.replace("_", " ") for name in rows[0]], [tuple(map(_flat, row.values())) for row in rows])
     else:
-        print(f"No phrase of at least {min_documents} documents is missing in the labels.")
+        print(f"No phrase of at least {min_documents} documents is missing from the labels.")
 
 
 @app.command()

@@ -70,8 +70,8 @@ class ModelOptions(options.Group):
         str | None,
         _model(
             "--budget",
-            help="Time for the choice and the last training, 90, 10m, 1h (default: ten times a flat training, at least "
-            "30 s); 0 chooses nothing.",
+            help="Time for the search and the final training: 90, 10m, 1h (default: ten times a flat training, at "
+            "least 30 s); 0 disables the search.",
         ),
     ] = None
     measure: Annotated[
@@ -174,7 +174,7 @@ class FeatureOptions(options.Group):
     """How documents become vectors."""
 
     weighting: Annotated[
-        str | None, _features("--weighting", help="Of terms: tfidf (default), or log2 (raw counts x log2(N/n)).")
+        str | None, _features("--weighting", help="Term weighting: tfidf (default), or log2 (raw counts x log2(N/n)).")
     ] = None
     features: Annotated[
         str | None,
@@ -202,7 +202,9 @@ class FeatureOptions(options.Group):
             help="Documents without labels that --embedding own learns vectors from as well; may be repeated.",
         ),
     ] = None
-    min_df: Annotated[int | None, _features("--min-df", help="Leave out terms of fewer documents (2).")] = None
+    min_df: Annotated[
+        int | None, _features("--min-df", help="Minimum number of documents that contain a term (default: 2).")
+    ] = None
 
     def make(
         self,
@@ -241,7 +243,8 @@ class AfterOptions(options.Group):
         ),
     ] = None
     prune: Annotated[
-        str | None, _after("--prune", help="Drop weights below this size, or auto: as many as cost hardly anything.")
+        str | None,
+        _after("--prune", help="Drop weights below this size, or auto: as many as possible at hardly any cost."),
     ] = None
     calibrate: Annotated[
         str | None, _after("--calibrate", help="Probabilities by cross-validation: isotonic or platt.")
@@ -276,13 +279,13 @@ class RunOptions(options.Group):
         str | None, _run("--engine", help="Where blocks run: serial, threads, ray (cluster: RAY_ADDRESS).")
     ] = None
     checkpoint: Annotated[
-        str | None, _run("--checkpoint", help="Folder for what is finished; the same command continues from it.")
+        str | None, _run("--checkpoint", help="Folder of intermediate results; the same command continues from them.")
     ] = None
     max_time: Annotated[
-        str | None, _run("--max-time", help="Stop then with the best model so far: 90, 10m, 1h30m.")
+        str | None, _run("--max-time", help="Time limit, after which the best model so far is kept: 90, 10m, 1h30m.")
     ] = None
     max_memory: Annotated[
-        str | None, _run("--max-memory", help="Stay below this, with weights on disk if need be: 4GB.")
+        str | None, _run("--max-memory", help="Memory limit, such as 4GB; weights are put on disk if necessary.")
     ] = None
     seed: Annotated[int, _run("--seed", min=0, max=2**32 - 1, help="Seed of the random order.")] = 0
 
@@ -409,7 +412,9 @@ def _limits(chosen: ModelOptions, run: RunOptions) -> dict[str, object]:
     if chosen.budget is not None:
         parse_seconds(chosen.budget, "--budget")
         if run.max_time is not None:
-            raise ParameterError("Give --budget or --max-time: a budget is for the choice and the last training.")
+            raise ParameterError(
+                "Give --budget or --max-time, not both: a budget limits the search and the final training."
+            )
     if run.max_time is not None:
         parse_seconds(run.max_time, "--max-time")
     limits: dict[str, object] = {}
@@ -715,7 +720,7 @@ def _train_without_documents(
         print_json({**result, "output": output})
         return
     print_table(["training", ""], [(name.replace("_", " "), value) for name, value in result.items()])
-    note(f"saved to {output}: labels are found with fixed weights; documents with labels (--data) would teach better")
+    note(f"saved to {output}: labels are found with fixed weights; labelled documents (--data) give better ones")
 
 
 def _n_labels(y: training.Labels) -> int:
@@ -752,7 +757,7 @@ def _measure(
     again = None if least is None else (lambda fitted, *its: training.prune(fitted, least, *its))
     unseen = training.measure_unseen(pipe, *learned, run.seed, again)
     if not isinstance(unseen, training.UnseenFigures):
-        note(f"not measured: the documents do not suffice to hold some out ({unseen})")
+        note(f"not measured: there are too few documents to hold some out ({unseen})")
         return
     result["measured_on"], result["scores"] = unseen.on, unseen.scores
     result["seconds_measuring"] = round(unseen.seconds, 3)

@@ -76,7 +76,7 @@ def labels_of(
     """Documents that a model learns from, their labels (one each where every document has one), and the taxonomy.
 
     Without a taxonomy the labels are a flat one, or a tree if they are paths. Documents without a label are refused
-    unless --unlabelled says other.
+    unless --unlabelled says otherwise.
     """
     from linnaeus.data.dataset import prepare_labels
     from linnaeus.taxonomy import Taxonomy
@@ -160,7 +160,7 @@ def make_features(
     terms: Mapping[str, Any] = MappingProxyType({}),
     model: Mapping[str, Any] = MappingProxyType({}),
 ) -> Transformer | None:
-    """Features for these documents, by name or usual ones; an option that would do nothing for them is refused.
+    """Features for these documents, by name or usual ones; an option that has no effect on them is refused.
 
     ``terms`` are parameters of `options.AnalyserOptions`. A ``model`` (its parameters) with a kernel on sequences takes
     them as they are. An ``embedding`` of own vectors learns from texts of the taxonomy and of ``embedding_texts`` too.
@@ -180,7 +180,7 @@ def make_features(
             raise ParameterError(f"Give --embedding or --features {named}, not both.")
         return _embedded(embedding, usual(), taxonomy, embedding_texts, reading, seed)
     if embedding_texts:
-        raise ParameterError("--embedding-texts does nothing without --embedding own.")
+        raise ParameterError("--embedding-texts has no effect without --embedding own.")
     if named is not None and is_kernel_map(named):
         vectors = usual()
         if documents.kind == "sequence" and vectors is None:
@@ -207,7 +207,7 @@ def _check_hashed(documents: Dataset, named: str, weighting: str | None, min_df:
         )
     if weighting is not None or min_df is not None:
         option = "--weighting" if weighting is not None else "--min-df"
-        raise ParameterError(f"{option} does nothing beside --features {named}: hashed features have no vocabulary.")
+        raise ParameterError(f"{option} has no effect with --features {named}: hashed features have no vocabulary.")
 
 
 def _string_features(
@@ -224,14 +224,14 @@ def _string_features(
 
     _check_sequences(documents, f"--features {named}")
     if weighting is not None or reading.categorical:
-        raise ParameterError("--weighting and --categorical do nothing beside --features.")
+        raise ParameterError("--weighting and --categorical have no effect with --features.")
     if terms:
-        raise ParameterError(f"{TERM_OPTIONS[next(iter(terms))]} does nothing beside --features {named}.")
+        raise ParameterError(f"{TERM_OPTIONS[next(iter(terms))]} has no effect with --features {named}.")
     return string_features(named, n_jobs=n_jobs, min_df=2 if min_df is None else min_df)
 
 
 def _usual_features(documents: Dataset, reading: Reading, parameters: Mapping[str, Any]) -> Transformer | None:
-    """The usual features of such documents; options that do nothing for them are refused."""
+    """The usual features of such documents; options that have no effect on them are refused."""
     from linnaeus.features.documents import default_features
 
     given = {"fields": weighted_fields(reading.text), "categorical": reading.categorical, **parameters}
@@ -240,7 +240,7 @@ def _usual_features(documents: Dataset, reading: Reading, parameters: Mapping[st
     useless = sorted(set(given) - allowed)
     if useless:
         option = {"fields": "--text", "min_df": "--min-df", **TERM_OPTIONS}.get(useless[0], f"--{useless[0]}")
-        raise ParameterError(f"{option} does nothing for {documents.kind} documents, as in {documents.source}.")
+        raise ParameterError(f"{option} has no effect on {documents.kind} documents, as in {documents.source}.")
     return default_features(documents.kind, **given)
 
 
@@ -261,7 +261,7 @@ def _embedded(
     made = embedded_text(embedding, usual, texts=[*known, *_texts_of(files, reading)], random_state=seed)
     if made.embedding != OWN:
         if files:
-            raise ParameterError(f"--embedding-texts does nothing for {made.embedding}: its vectors are given.")
+            raise ParameterError(f"--embedding-texts has no effect on {made.embedding}: its vectors are given.")
         open_vectors(made.embedding)  # what is missing or damaged is said before documents are read again
     return made
 
@@ -283,7 +283,7 @@ def _texts_of(files: Sequence[str], reading: Reading) -> list[str]:
 def check_texts(documents: Dataset, options: Sequence[str]) -> None:
     """Refuse documents that are not texts, and options of vectors, for a model that takes texts as they are."""
     for option in options:
-        raise ParameterError(f"{option} does nothing: the model takes texts as they are, without vectors.")
+        raise ParameterError(f"{option} has no effect: the model takes texts as they are, without vectors.")
     if documents.kind != "text":
         raise DataError(f"{documents.source} holds {documents.kind} documents; the model takes texts.")
 
@@ -296,7 +296,7 @@ def _check_sequences(documents: Dataset, what: str) -> None:
 
 
 def note_parts(documents: Dataset, split: str | None) -> None:
-    """A note where a file names parts and none was asked for."""
+    """A note where a file names parts and none was requested."""
     parts = sorted(set(documents.split or []))
     if split is None and len(parts) > 1:
         note(f"note: the file names the parts {', '.join(parts)}; all are used (--split {parts[-1]} takes one)")
@@ -304,7 +304,7 @@ def note_parts(documents: Dataset, split: str | None) -> None:
 
 def feature_0_share(documents: Dataset) -> float | None:
     """Share of sparse documents that have feature 0; it is 0 for files that number their features from 1."""
-    from linnaeus.typing import is_sparse
+    from linnaeus.data.matrices import is_sparse
 
     X = documents.X
     if X is None or not is_sparse(X) or not X.shape[0]:

@@ -43,7 +43,7 @@ def _changing(store: str, database: str | None) -> Iterator[Transaction]:
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="Name of the user; that of a user gives a new token.")],
+    name: Annotated[str, typer.Argument(help="Name of the user; an existing user gets a new token.")],
     store: Store,
     role: Annotated[str, typer.Option("--role", help="coder, reviewer or admin.")] = "coder",
     database: Database = None,
@@ -71,7 +71,7 @@ def remove(
         if not remove_user(transaction, name):
             known = ", ".join(str(user["name"]) for user in list_users(transaction)) or "nobody"
             raise ParameterError(f"There is no user {name!r}; users are {known}.")
-    note(f"the token of {name!r} has ended, within a minute also where it was used before")
+    note(f"the token of {name!r} has ended; a running service notices within a minute")
 
 
 @app.command("list")

@@ -28,17 +28,7 @@ _HOMES = {
     "read_dataset": "readers",
     "train_test_split": "splits",
 }
-__all__ = [
-    "Dataset",
-    "concatenate",
-    "demo_corpus",
-    "drop_duplicates",
-    "drop_overlap",
-    "hash_split",
-    "kfold",
-    "read_dataset",
-    "train_test_split",
-]
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> object:

@@ -20,9 +20,9 @@ from scipy import sparse
 from linnaeus.data.dataset import Dataset
 from linnaeus.data.mapped import FORMAT, FORMAT_VERSION, MANIFEST, is_mapped, mapped_array, read_mapped
 from linnaeus.data.readers import format_of, read_dataset
-from linnaeus.data.readers.source import InputFile, ReadOptions
+from linnaeus.data.readers.columns import ReadOptions
 from linnaeus.errors import DataError
-from linnaeus.files import file_sha256, naming, replace_file
+from linnaeus.files import InputFile, file_sha256, naming, replace_file
 from linnaeus.taxonomy.closure import canonical, pointers
 from linnaeus.typing import IntArray, Matrix
 
@@ -268,7 +268,7 @@ class MappedWriter:
         (self.folder / f"{name}.json").write_text(json.dumps(values, ensure_ascii=False), "utf-8")
 
     def _rank(self, shape: tuple[int, int]) -> None:
-        """The same rows with features numbered by frequency, as `solvers.rows` would compute them in memory."""
+        """The same rows with features numbered by frequency, as `prepare_rows` would compute them in memory."""
         frequency = np.zeros(shape[1], np.int64)
         frequency[: len(self.frequency)] = self.frequency
         rank = np.empty(shape[1], np.int32)

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from linnaeus.errors import DataError, ParameterError, UnknownLabelError, nearest, place, warn_user
+from linnaeus.data.matrices import is_sparse
+from linnaeus.errors import DataError, ParameterError, UnknownLabelError, lost_zeros, nearest, place, warn_user
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.names import lost_zeros
-from linnaeus.typing import CSR, Array, BoolArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, Array, BoolArray, IntArray, Matrix
 
 __all__ = ["UNLABELLED", "Dataset", "columns_line", "concatenate", "keep_labelled", "prepare_labels", "shown_columns"]
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from linnaeus.data.dataset import Dataset
+from linnaeus.data.matrices import is_sparse
 from linnaeus.data.splits import first_occurrence
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import IntArray, Matrix, is_sparse
+from linnaeus.typing import IntArray, Matrix
 
 __all__ = ["describe"]
 

@@ -31,7 +31,8 @@ from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import Array, FloatArray, IntArray, Matrix
 
 if TYPE_CHECKING:
-    from linnaeus.data.readers.source import InputFile, ReadOptions
+    from linnaeus.data.readers.columns import ReadOptions
+    from linnaeus.files import InputFile
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "MANIFEST", "MappedCSR", "is_mapped", "read_folder", "read_mapped"]
 

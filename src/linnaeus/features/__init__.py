@@ -29,18 +29,7 @@ _HOMES = {
     "TextFeatures": "linnaeus.features.text",
     "default_features": "linnaeus.features.documents",
 }
-__all__ = [
-    "DenseFeatures",
-    "EmbeddedText",
-    "FillMissing",
-    "HashedText",
-    "KernelMap",
-    "SpectrumFeatures",
-    "SpectrumKernel",
-    "SubsequenceKernel",
-    "TextFeatures",
-    "default_features",
-]
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> object:

@@ -160,7 +160,7 @@ class Analyser:
 
     @property
     def changes_words(self) -> bool:
-        """Whether terms are other words than those of the text, so that people want to see the words."""
+        """Whether terms differ from the words of the text, so that explanations should show the words."""
         return self.kind in ("stems", "lemmas")
 
     def __call__(self, text: str) -> list[str]:
@@ -260,7 +260,7 @@ _LETTERS = frozenset(map(chr, _BETWEEN))
 
 
 def _plain_words(text: str) -> list[str]:
-    """The same as the pattern `WORD` finds; without it where the text is ASCII, which is several times faster."""
+    """What the pattern `WORD` finds; texts in ASCII are split without it, which is several times faster."""
     if not text.isascii():
         return _FIND_WORDS(text)
     words = text.encode("ascii").translate(_BETWEEN).decode("ascii").split()

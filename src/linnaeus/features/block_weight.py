@@ -6,10 +6,10 @@ several w; the log-loss of a soft-max of its answers on held-out documents decid
     K = T T' + w^2 E E'
 
 Where E does not depend on the documents, every document is left out once, in closed form: the residual of document i is
-row i of  (K + penalty)^(-1) Y  over entry i of the diagonal of the inverse. The weight is at least 0.1 then, which does
-no harm, so that words of no training document count. Where E is learned from the documents, it
-is learned without those of a fold, and has a weight only if there are 200 documents and labels of the folds are ranked
-higher with it, by more than two standard errors.
+row i of  (K + penalty)^(-1) Y  over entry i of the diagonal of the inverse. The weight is then at least 0.1, which does
+no harm, so that words that no training document has still count. Where E is learned from the documents, it is learned
+without those of a fold, and has a weight only if there are 200 documents and labels of the folds are ranked higher with
+it, by more than two standard errors.
 
 Of many documents all those of some labels take part: the best weight depends on the number of documents for each label,
 and falls with it.

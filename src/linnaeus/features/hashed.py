@@ -247,7 +247,7 @@ class HashedText(TermTransformer):
         return self._named([term for term, _ in counted.most_common(self.max_names)])
 
     def names_for(self, documents: object) -> ObjectArray:
-        """The same, with the terms of these documents as names of their columns, as words that stand there.
+        """The same, with the terms of these documents as names of their columns, as they are spelt there.
 
         Parameters
         ----------

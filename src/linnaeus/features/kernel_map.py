@@ -26,10 +26,10 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import check_labels
-from linnaeus.data.matrices import as_matrix, check_values
+from linnaeus.data.matrices import as_matrix, check_values, is_sparse
 from linnaeus.engine import single_blas_thread
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray, is_sparse
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray
 
 __all__ = ["KernelMap"]
 

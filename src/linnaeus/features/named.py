@@ -1,4 +1,4 @@
-"""Features and string kernels by name, as the command line says them.
+"""Features and string kernels by name, as the command line spells them.
 
     spectrum:4                      substrings of four tokens
     spectrum:2-4                    of two to four
@@ -48,7 +48,7 @@ _KERNELS = ("spectrum", "subsequence")
 
 
 def string_features(text: str, **usual: object) -> SpectrumFeatures:
-    """Features of sequences by name; ``usual`` parameters where the name says nothing else.
+    """Features of sequences by name; ``usual`` are the parameters that the name does not set.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def is_kernel_map(text: str) -> bool:
 
 
 def kernel_map(text: str, features: Any = None, **usual: Any) -> KernelMap:
-    """A kernel map by name, of vectors that ``features`` make; ``usual`` parameters where the name says nothing else.
+    """A kernel map by name, of vectors that ``features`` make; ``usual`` are the parameters that the name does not set.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def is_hashed(text: str) -> bool:
 
 
 def hashed_text(text: str, **usual: Any) -> HashedText:
-    """Hashed features by name; ``usual`` parameters where the name says nothing else.
+    """Hashed features by name; ``usual`` are the parameters that the name does not set.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def hashed_text(text: str, **usual: Any) -> HashedText:
 
 
 def embedded_text(text: str, features: Any = None, **usual: Any) -> EmbeddedText:
-    """An embedding by name, beside the terms of ``features``; ``usual`` parameters where the name says nothing else.
+    """An embedding by name, beside the terms of ``features``; ``usual`` are the parameters that the name does not set.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def string_kernel(text: str, **usual: object) -> StringKernel:
 
 
 def is_string_kernel(text: object) -> bool:
-    """Whether a value names a string kernel, rightly or nearly.
+    """Whether a value names a string kernel, possibly misspelt.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def _lengths(entry: str, text: str) -> dict[str, int]:
 
 
 def plain_value(value: str) -> object:
-    """What a value on the command line means: a number, a list, a name of Python, or else itself.
+    """What a value on the command line means: a number, a list, a constant of Python, otherwise the text itself.
 
     Examples
     --------

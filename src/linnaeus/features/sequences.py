@@ -216,7 +216,7 @@ def _code(token: object) -> int:
 
 
 def _written(token: object) -> str:
-    """A token as text that tells it from every other."""
+    """A token as text that distinguishes it from all others."""
     if isinstance(token, np.generic):
         token = token.item()
     if isinstance(token, tuple):

@@ -93,9 +93,9 @@ class SpectrumFeatures(DocumentTransformer):
     max_gap : int, default=0
         Maximum number of tokens that a substring may leave out in all.
     decay : float, default=1.0
-        Each token that is left out multiplies by this.
+        Factor for each token that is left out.
     min_df : int, default=1
-        Leave out substrings of fewer training sequences.
+        Minimum number of training sequences of a substring.
     unit : str, default="character"
         "character" or "word": what strings are made of.
     alphabet : str or list, default=None

@@ -327,7 +327,7 @@ class StringKernel(ABC):
 
 
 def check_lengths(p: int, q: int | None, weights: Sequence[float] | None) -> None:
-    """Refuse lengths and weights that say nothing."""
+    """Refuse lengths and weights that have no meaning."""
     check_number("p", p, least=1, whole=True)
     if q is not None:
         check_number("q", q, least=1, whole=True)

@@ -133,11 +133,11 @@ class TextFeatures(TermTransformer):
     weighting : str, default="tfidf"
         "tfidf" or "log2".
     min_df : float or int, default=1
-        Leave out terms of fewer documents of the field, a number or a share.
+        Minimum number, or share, of documents of a term in the field.
     max_df : float or int, default=1.0
-        Leave out terms of more documents of the field, a number or a share.
+        Maximum number, or share, of documents of a term in the field.
     max_features : int, default=None
-        Keep the most frequent terms of a field only.
+        Keep only this number of terms of a field, the most frequent ones.
     sublinear_tf : bool, default=False
         1 + ln tf instead of tf.
     ngram_range : tuple of int, default=(1, 1)

@@ -48,10 +48,8 @@ def explain_by_word(
         The features in front of it.
     documents : documents as ``features`` take them
         One document.
-    node : str or None
-        The node to explain; None: the best of the most specific labels of the answer.
-    k : int or None
-        Number of contributions that are kept, largest first; None keeps all.
+    node, k : str or None, int or None
+        As for ``explain`` of the model.
 
     Returns
     -------

@@ -56,10 +56,8 @@ def kappa_hierarchical(first: object, second: object, taxonomy: Taxonomy | None 
 
     Parameters
     ----------
-    first, second : labels
-        Label sets of two coders for the same documents, in any form of `linnaeus.metrics.sets`.
-    taxonomy : Taxonomy, default=None
-        The taxonomy; ancestors of labels are labels too.
+    first, second, taxonomy : labels, Taxonomy
+        As for `kappa_nodes`.
 
     Returns
     -------
@@ -122,10 +120,8 @@ def kappa_by_node(first: object, second: object, taxonomy: Taxonomy | None = Non
 
     Parameters
     ----------
-    first, second : labels
-        Label sets of two coders for the same documents, in any form of `linnaeus.metrics.sets`.
-    taxonomy : Taxonomy, default=None
-        The taxonomy; ancestors of labels are labels too.
+    first, second, taxonomy : labels, Taxonomy
+        As for `kappa_nodes`.
 
     Returns
     -------

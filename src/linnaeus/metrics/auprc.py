@@ -28,10 +28,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from linnaeus.data.matrices import is_sparse
 from linnaeus.errors import DataError, ParameterError, check_choice, nearest
 from linnaeus.metrics.sets import Score, as_pair, need_taxonomy
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import BoolArray, FloatArray, IntArray, is_sparse
+from linnaeus.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["NodeScores", "area", "as_node_scores", "au_prc", "curve_points", "lift"]
 

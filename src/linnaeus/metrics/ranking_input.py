@@ -17,13 +17,14 @@ from typing import TypeGuard
 
 import numpy as np
 
+from linnaeus.data.matrices import is_sparse
 from linnaeus.engine import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.metrics.sets import Score, as_sets, is_indicator, label_lists, rows_over
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pattern
-from linnaeus.typing import CSR, FloatArray, IntArray, is_sparse
+from linnaeus.typing import CSR, FloatArray, IntArray
 
 __all__ = ["Ranking", "as_ranking"]
 

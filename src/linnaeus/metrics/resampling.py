@@ -350,10 +350,8 @@ def compare(
 
     Parameters
     ----------
-    gold, first, second : labels
-        Gold labels and those predicted by two systems, in any form of `linnaeus.metrics.sets`.
-    taxonomy : Taxonomy, default=None
-        The taxonomy of the nodes.
+    gold, first, second, taxonomy : labels, Taxonomy
+        As for `linnaeus.metrics.decision_sign_test`.
     n_resamples, random_state : int, default=10,000 and 0
         Number and seed of the resamples.
 

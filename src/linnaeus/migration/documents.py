@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from linnaeus.data.matrices import is_sparse
 from linnaeus.decoding.probability.risk import check_promise, promised_threshold
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.migration.candidates import (
@@ -30,7 +31,7 @@ from linnaeus.migration.candidates import (
 )
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pointers
-from linnaeus.typing import CSR, FloatArray, is_sparse
+from linnaeus.typing import CSR, FloatArray
 
 if TYPE_CHECKING:
     from linnaeus.revisions import Correspondence, Diff

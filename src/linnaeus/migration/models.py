@@ -28,6 +28,7 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus.data.check import LabelCodec, Problem, check_labels
+from linnaeus.data.matrices import is_sparse
 from linnaeus.decoding import CutOff
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic, OneVsRestSVM
@@ -38,7 +39,7 @@ from linnaeus.models.recursive.rr import RRSVM, RecursiveModel, RRLogistic
 from linnaeus.models.recursive.update import StartWeights, relatives
 from linnaeus.pipeline import Pipeline
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
 if TYPE_CHECKING:
     from linnaeus.revisions import Diff

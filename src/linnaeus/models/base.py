@@ -30,7 +30,7 @@ from linnaeus.data.check import (
     with_index_of,
     with_weight,
 )
-from linnaeus.data.matrices import as_matrix, check_values, is_sound_csr, short_message
+from linnaeus.data.matrices import as_matrix, check_values, is_sound_csr, is_sparse, short_message
 from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.decoding.base import SetWeights, positions
@@ -45,7 +45,7 @@ from linnaeus.models.explaining import KeptDocuments, Neighbour, one_row
 from linnaeus.models.requests import best_nodes, check_feasible, ranked_sets
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray, is_sparse
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray
 
 __all__ = ["TaxonomyClassifier", "available_unless"]
 

@@ -33,9 +33,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linnaeus.data.check import Problem
+from linnaeus.data.matrices import is_sparse
 from linnaeus.errors import CheckpointError
 from linnaeus.files import naming, replace_file
-from linnaeus.typing import Array, Matrix, is_sparse
+from linnaeus.typing import Array, Matrix
 
 __all__ = ["RUN_ONLY", "Checkpoint", "Pace", "differences", "digest", "fingerprint", "remove_finished"]
 

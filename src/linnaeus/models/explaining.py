@@ -32,12 +32,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from linnaeus.data.matrices import is_sparse
 from linnaeus.display import data_frame, escaped, html_table
 from linnaeus.errors import DataError, LinnaeusError, ParameterError, nearest
 from linnaeus.models.mixed_scores import SourceScores
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix, ObjectArray, is_sparse
+from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix, ObjectArray
 
 if TYPE_CHECKING:
     import pandas as pd

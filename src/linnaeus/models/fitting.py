@@ -88,11 +88,6 @@ class Trained(Solved, Protocol):
 def check_solver(model: Solved) -> None:
     """Validate C, tol, max_iter and verbose.
 
-    Parameters
-    ----------
-    model : object
-        Anything with these attributes.
-
     Examples
     --------
     >>> from types import SimpleNamespace
@@ -106,11 +101,6 @@ def check_solver(model: Solved) -> None:
 
 def check_training(model: Trained) -> None:
     """Validate C, tol, max_iter, verbose, fit_intercept and random_state.
-
-    Parameters
-    ----------
-    model : object
-        Anything with these attributes.
 
     Examples
     --------

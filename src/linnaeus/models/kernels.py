@@ -29,11 +29,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from linnaeus.data.matrices import is_sparse
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number, nearest
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.explaining import NodeExplanation
 from linnaeus.models.linear import MOST_BEST, LinearTaxonomyClassifier
-from linnaeus.typing import FloatArray, IntArray, Kernel, Matrix, is_sparse
+from linnaeus.typing import FloatArray, IntArray, Kernel, Matrix
 
 __all__ = [
     "RBF",

@@ -31,12 +31,13 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from linnaeus.data.matrices import is_sparse
 from linnaeus.decoding.probability.curves import logistic_regression
 from linnaeus.errors import DataError, ParameterError, warn_user
 from linnaeus.models.explaining import LABEL, PARENT, WORD, NodeExplanation
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import listed
-from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix, ObjectArray, is_sparse
+from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix, ObjectArray
 
 __all__ = ["GROUPS", "GroupScales", "LabelGains", "check_label_features", "choose_ridge", "group_of", "label_features",
            "learn_gains", "node_texts", "nodes_with_texts"]  # fmt: skip

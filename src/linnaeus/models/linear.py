@@ -34,6 +34,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linnaeus._kernels import dispatch
 from linnaeus.data.check import check_labels
+from linnaeus.data.matrices import is_sparse
 from linnaeus.engine import blocks, get_engine, rows_that_fit
 from linnaeus.engine.gpu import GPUEngine, gpu_if_any
 from linnaeus.errors import ParameterError, check_number
@@ -42,7 +43,7 @@ from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.explaining import NodeExplanation, best_answer, explain_path, one_row
 from linnaeus.models.pruning import LinearWeights, Subtrees, branching, find_threshold
 from linnaeus.taxonomy.closure import places, pointers
-from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix
 
 if TYPE_CHECKING:
     from linnaeus.models.gpu.top import DeviceScorer

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linnaeus.data.matrices import is_sparse
 from linnaeus.decoding.base import stacked
 from linnaeus.decoding.rules import Rules
 from linnaeus.errors import ParameterError
 from linnaeus.order import best_columns
 from linnaeus.taxonomy.closure import row_numbers
-from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix
 
 if TYPE_CHECKING:
     from linnaeus.decoding.probability.curves import Calibrator

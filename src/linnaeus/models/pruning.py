@@ -29,10 +29,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from linnaeus.data.matrices import is_sparse
 from linnaeus.engine import blocks, rows_that_fit
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pointers
-from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 if TYPE_CHECKING:
     from linnaeus.models.linear import LinearTaxonomyClassifier

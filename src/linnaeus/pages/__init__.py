@@ -39,7 +39,7 @@ def whole_page(
     Returns
     -------
     str
-        The page.
+        HTML from the doctype on, with its style sheet.
 
     Examples
     --------

@@ -34,12 +34,8 @@ def plot_confusion(
 
     Parameters
     ----------
-    gold, predicted : labels
-        Labels of the same documents, in any kind that metrics take.
-    taxonomy : Taxonomy
-        The taxonomy.
-    node : str, default=None
-        The parent of the siblings; None is the top of the taxonomy.
+    gold, predicted, taxonomy, node : labels, Taxonomy, str
+        As for `linnaeus.metrics.sibling_confusion`.
     max_children : int, default=20
         Maximum number of children drawn: those with most documents.
     ax : Axes, default=None
@@ -48,7 +44,7 @@ def plot_confusion(
     Returns
     -------
     Axes
-        The axes.
+        Axes with a table of counts, gold labels as rows.
 
     Examples
     --------
@@ -100,7 +96,7 @@ def plot_reliability(
     Returns
     -------
     Axes
-        The axes.
+        Axes with a point for each bin that holds labels, its 95 % interval, and the diagonal.
 
     Examples
     --------
@@ -142,7 +138,7 @@ def plot_coverage_risk(
     Returns
     -------
     Axes
-        The axes.
+        Axes with the curve, its interval, and the promise where one is given.
 
     Examples
     --------

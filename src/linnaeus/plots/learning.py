@@ -127,7 +127,7 @@ def plot_learning_curve(
     Returns
     -------
     Axes
-        The axes.
+        Axes with a line and its spread for each model; sizes on a log scale where they span a factor of eight.
 
     Examples
     --------

@@ -42,7 +42,7 @@ def plot_explanation(steps: Sequence[NodeExplanation], *, k: int = 6, ax: Axes |
     Returns
     -------
     Axes
-        The axes.
+        Axes with a block of bars for each node, in the order of the path.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def plot_weights(
     Returns
     -------
     Axes
-        The axes.
+        Axes with a dot for each feature, and the names of the farthest.
 
     Examples
     --------

@@ -56,7 +56,7 @@ def plot_taxonomy(
     Returns
     -------
     Axes
-        The axes.
+        Axes without a frame, one level of the taxonomy in each column.
 
     Examples
     --------

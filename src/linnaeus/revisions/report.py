@@ -170,7 +170,7 @@ def html(diff: Diff, title: str = "Changes of a taxonomy", command: str = "") ->
     Returns
     -------
     str
-        The page.
+        HTML with a table of contents and a section for each kind of change.
 
     Examples
     --------

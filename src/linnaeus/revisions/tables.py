@@ -28,7 +28,7 @@ from dataclasses import replace
 from linnaeus.errors import DataError, TaxonomyError, nearest, place
 from linnaeus.revisions.correspondence import CodePair, Correspondence
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.formats.recognition import recognise_text
+from linnaeus.taxonomy.formats import recognise_text
 from linnaeus.taxonomy.formats.source import body_lines, column_mark, decode, load, source_name, table
 from linnaeus.taxonomy.names import by_path
 from linnaeus.taxonomy.search import fold

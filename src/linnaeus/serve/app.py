@@ -128,7 +128,7 @@ async def _end_with(parent: int) -> None:
 
 
 async def _reload(service: Service) -> None:
-    """Look at the folders again and again."""
+    """Check the folders at regular intervals."""
     while True:
         await asyncio.sleep(service.settings.reload_every)
         before = dict(service.models.failures)
@@ -136,7 +136,7 @@ async def _reload(service: Service) -> None:
             _LOG.warning("loaded %s again: its folder was replaced", name)
         for name, reason in service.models.failures.items():
             if before.get(name) != reason:
-                _LOG.error("%s was replaced but cannot be loaded, the model from before answers: %s", name, reason)
+                _LOG.error("%s was replaced but cannot be loaded; the previous model still answers: %s", name, reason)
 
 
 async def _score(service: Service) -> None:

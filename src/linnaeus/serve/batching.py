@@ -2,7 +2,7 @@
 
 A call has costs that do not depend on the number of documents, and the answer to a document does not depend on the
 others, bit for bit. Requests of the same form for plain texts (`top`, and `predict`, without rules or a decoder) are
-put together; all others are answered one by one. A call that was short of late is made in the loop that receives
+put together; all others are answered one by one. While calls are short, they are made in the loop that receives
 requests: a change of thread would take longer, and the interpreter runs one thread at a time in any case.
 """
 

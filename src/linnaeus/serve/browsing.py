@@ -21,7 +21,7 @@ from linnaeus.taxonomy import Taxonomy
 __all__ = ["router", "shown_node"]
 
 Offset = Annotated[int, Query(ge=0, le=10**9, description="Number of nodes to leave out.")]
-Limit = Annotated[int, Query(ge=1, le=1000, description="Largest number of nodes to return.")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="Maximum number of nodes to return.")]
 NodeName = Annotated[str, Query(max_length=2000, description="Name of a node, or a display label of one node only.")]
 
 

@@ -94,7 +94,7 @@ def _escaped(text: str) -> str:
 
 
 def _resident_bytes() -> int | None:
-    """Resident memory of this process, where /proc tells it."""
+    """Resident memory of this process, where /proc reports it."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:

@@ -106,7 +106,7 @@ def problem_of(status: int, detail: str, request_id: str) -> dict[str, object]:
 
 
 def status_of(error: LinnaeusError) -> int:
-    """404 for what the address names and does not exist, 409 for a conflict with what is stored, 422 for the rest."""
+    """404 for what the address names but does not exist, 409 for a conflict with what is stored, 422 for the rest."""
     if isinstance(error, NOT_FOUND):
         return 404
     return 409 if isinstance(error, KeyReusedError) else 422

@@ -77,7 +77,7 @@ class Release(StrictSchema):
 class VerdictInput(StrictSchema):
     """A verdict; sent again with the same key it is stored once."""
 
-    key: Identifier = Field(description="Made by the client, another one for each verdict.")
+    key: Identifier = Field(description="Chosen by the client, unique for each verdict.")
     document: Identifier
     coder: Coder
     kind: Literal[
@@ -164,7 +164,7 @@ class _Whole(_Brief):
     scored_by: str | None = Field(description="Fingerprint of the model that made answer and suggestions.")
     memory: Remembered | None = Field(default=None, description="A decided document that is the same or similar.")
     lease_until: float | None = Field(
-        default=None, description="Until when nobody else gets it, in seconds since 1970."
+        default=None, description="When its lease for this coder ends, in seconds since 1970."
     )
 
 

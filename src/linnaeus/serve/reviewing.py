@@ -117,7 +117,7 @@ class CodingHandlers:
         subtree: Subtree = None,
         flagged: bool | None = None,
         q: Annotated[
-            str | None, Query(max_length=200, description="Only documents whose id or content has this.")
+            str | None, Query(max_length=200, description="Only documents whose id or content contains this.")
         ] = None,
         offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
@@ -153,7 +153,7 @@ class CodingHandlers:
         coder: Annotated[Coder, Query()],
         model: Model = None,
         subtree: Subtree = None,
-        limit: Annotated[int, Query(ge=1, le=50, description="Largest number of documents.")] = 1,
+        limit: Annotated[int, Query(ge=1, le=50, description="Maximum number of documents.")] = 1,
     ) -> Response:
         """The documents that a coder has, then the most useful ones and random control documents that nobody has."""
         check_name(http, coder)
@@ -180,7 +180,7 @@ class CodingHandlers:
         return json_answer(http, queue=served.name, model=served.reference, documents=shown, remaining=n_left)
 
     def release(self, http: HttpRequest, request: Annotated[Release, Body()], model: Model = None) -> Response:
-        """Give documents back, so that others can get them."""
+        """Return documents to the queue, so that others can get them."""
         review, served = self.service.review, self.service.models.get(model)
         with review.change() as transaction:
             n = queue.release(transaction, served.name, request.coder, request.ids)
@@ -213,7 +213,7 @@ class CodingHandlers:
     async def verdicts_file(
         self,
         http: HttpRequest,
-        coder: Annotated[Coder, Query(description="Whose verdicts they are, where the file names nobody.")],
+        coder: Annotated[Coder, Query(description="Coder of the verdicts, where the file does not name one.")],
         model: Model = None,
         name: Annotated[str, Query(max_length=200, description="Name of the file, for messages.")] = "file",
         format: Annotated[str | None, Query(max_length=50, description="Default: recognised from the content.")] = None,

@@ -23,11 +23,11 @@ class Settings:
     folders : tuple of str
         Model folders, folders of model folders, or ``NAME=FOLDER``.
     max_bytes : int, default=16777216
-        Largest body of a request, and largest line of a stream.
+        Maximum number of bytes of a request, and of a line of a stream.
     max_documents : int, default=1000
-        Largest number of documents in a request; streams have no such limit.
+        Maximum number of documents in a request; streams have no such limit.
     timeout : float, default=60.0
-        Seconds after which a request is given up, and seconds that a client may pause while it sends.
+        Time limit of a request in seconds, and of a pause of the client while it sends.
     max_waiting : int, default=64
         Number of requests that may wait for a model; further ones are refused.
     reload_every : float, default=1.0
@@ -45,7 +45,7 @@ class Settings:
     double : float, default=0.05
         Share of documents that two coders decide.
     seed : int, default=0
-        Changes which documents are drawn for these shares.
+        Seed with which documents are drawn for these shares.
     lease_minutes : float, default=10.0
         Minutes for which a document is kept for the coder who got it.
     audit_answers : bool, default=True
@@ -53,11 +53,11 @@ class Settings:
     memory : bool, default=True
         Whether documents show what was decided about the same or similar documents.
     training : tuple of str, default=()
-        Files of documents that a model is trained on again, beside those with verdicts.
+        Files of documents that later trainings include, in addition to those with verdicts.
     proxy_header : str, default=None
         Header with the name of the user, which a proxy on this machine sets after it has authenticated the user.
     rate : int, default=0
-        Largest number of requests a minute of a user, or of an address; 0 for no limit.
+        Maximum number of requests per minute of a user, or of an address; 0 for no limit.
 
     Examples
     --------

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linnaeus.data.matrices import is_sparse
 from linnaeus.decoding.probability.curves import COHERENT, Calibrator
 from linnaeus.decoding.probability.risk import LOSSES, RiskControl
 from linnaeus.errors import StoreError, check_number
@@ -18,7 +19,7 @@ from linnaeus.models.label_tree import LabelTree
 from linnaeus.models.pruning import Subtrees
 from linnaeus.store.tables import Declared, Sizes, check_array, check_plain, check_table, described, lines, within
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import IntArray, is_sparse
+from linnaeus.typing import IntArray
 
 if TYPE_CHECKING:
     from linnaeus.features.embedding import EmbeddedText

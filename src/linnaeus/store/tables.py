@@ -22,8 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from linnaeus.data.matrices import is_sparse
 from linnaeus.errors import StoreError
-from linnaeus.typing import Array, IntArray, is_sparse
+from linnaeus.typing import Array, IntArray
 
 __all__ = [
     "KERNELS",

@@ -13,13 +13,13 @@ from typing import TypedDict
 
 import numpy as np
 
-from linnaeus.errors import TaxonomyError, nearest
+from linnaeus.errors import TaxonomyError, lost_zeros, nearest
 from linnaeus.taxonomy import build
 from linnaeus.taxonomy.build import EdgeList
 from linnaeus.taxonomy.closure import pointers
 from linnaeus.taxonomy.findings import EXAMPLES, SEVERITIES, Finding, finding
 from linnaeus.taxonomy.formats.draft import Draft, without_collection
-from linnaeus.taxonomy.names import Deprecated, lost_zeros
+from linnaeus.taxonomy.names import Deprecated
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import Texts
 from linnaeus.taxonomy.vocabulary_checks import check_relations, check_texts

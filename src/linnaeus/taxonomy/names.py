@@ -27,7 +27,6 @@ __all__ = [
     "by_path",
     "changed",
     "hint",
-    "lost_zeros",
     "replaced",
     "with_display_labels",
     "with_language",
@@ -204,38 +203,6 @@ def _from_number(taxonomy: Taxonomy, name: str) -> str | None:
     if not code.isdecimal():
         return None
     return next((known for n in range(4) if (known := "0" * n + code) in taxonomy and known != name), None)
-
-
-def lost_zeros(labels: Iterable[str], names: Iterable[str]) -> list[str]:
-    """Labels that are probably codes whose leading zeros were removed, as a spreadsheet does; most often none.
-
-    There are some if no label begins with 0 although codes of the taxonomy do, and shorter labels are such codes
-    without their zeros.
-
-    Parameters
-    ----------
-    labels : iterable of str
-        The labels that occur.
-    names : iterable of str
-        The names of all nodes.
-
-    Returns
-    -------
-    list of str
-        The labels, sorted.
-
-    Examples
-    --------
-    >>> lost_zeros(["5321", "211"], ["0", "02", "021", "0211", "5", "53", "532", "5321", "2", "21", "211"])
-    ['211']
-    """
-    given = {label for label in labels if label.isdecimal()}
-    zeros = {name for name in names if name.isdecimal() and name[0] == "0" and name.strip("0")}
-    if not given or not zeros or any(label[0] == "0" for label in given) or len({len(label) for label in given}) == 1:
-        return []
-    longest = max(map(len, given))
-    stripped = {name.lstrip("0") for name in zeros if len(name) == longest}
-    return sorted(label for label in given if len(label) < longest and label in stripped)
 
 
 def _text_hint(taxonomy: Taxonomy, name: str) -> str:

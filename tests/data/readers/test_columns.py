@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from linnaeus.data.readers.columns import LABELS, choose_columns, first_of
-from linnaeus.data.readers.source import ReadOptions
+from linnaeus.data.readers.columns import LABELS, ReadOptions, choose_columns, first_of
 from linnaeus.errors import DataError
 
 

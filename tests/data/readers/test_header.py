@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from linnaeus import Taxonomy
-from linnaeus.data.readers.columns import names_columns, row_is_header
-from linnaeus.data.readers.source import ReadOptions
+from linnaeus.data.readers.columns import ReadOptions, names_columns, row_is_header
 
 DOCUMENTS = [["Ein spätes Tor", "Sport"], ["Eine knappe Wahl", "Politik"], ["Ein Spiel im Regen", "Sport"]]
 

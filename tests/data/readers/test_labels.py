@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from linnaeus import Taxonomy
-from linnaeus.data.readers.labels import (
+from linnaeus.data.readers.columns import (
     SEPARATORS,
     choose_part,
     choose_separator,

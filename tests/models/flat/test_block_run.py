@@ -10,7 +10,7 @@ from linnaeus.models.checkpoint import Checkpoint
 from linnaeus.models.flat import one_vs_rest
 from linnaeus.models.flat.one_vs_rest import BlockRun, block_key
 from linnaeus.models.linear import InMemory
-from linnaeus.models.solvers.rows import BlockSolution
+from linnaeus.models.solvers import BlockSolution
 
 N_BLOCKS, WIDTH, NEEDED = 10, 4, 50
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy import sparse
 
+from linnaeus.data.matrices import with_constant
 from linnaeus.models.gpu.documents import SparseRows, on_device, squares
-from linnaeus.models.solvers.rows import with_constant
 from tests.models.gpu.worked import random_csr
 
 X = random_csr(13, 9)

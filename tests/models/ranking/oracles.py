@@ -8,10 +8,10 @@ import numpy as np
 from scipy import optimize, sparse
 
 from linnaeus import Taxonomy
+from linnaeus.data.matrices import prepare_rows
 from linnaeus.losses.cost import pair_cost
 from linnaeus.models.ranking.attributes import class_attributes
 from linnaeus.models.ranking.solver import RankingProblem, class_arrays, gram_rows
-from linnaeus.models.solvers.rows import prepare_rows
 
 # R above A, B and c4; A above c1 and c2; B above c2 and c3.
 T4 = Taxonomy.from_edges([("R", "A"), ("R", "B"), ("A", "c1"), ("A", "c2"), ("B", "c2"), ("B", "c3"), ("R", "c4")])

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from linnaeus.data.matrices import with_constant
 from linnaeus.errors import ParameterError
 from linnaeus.models.kernels import Linear
 from linnaeus.models.ranking import updates
 from linnaeus.models.ranking.updates import FeatureSource, GramSource, kernel_scores, stacked
-from linnaeus.models.solvers.rows import with_constant
 
 X = np.array([[1.0, 0, 2], [0, 3, 0], [1, 0, 2], [0, 0, 0]])
 LABELS = sparse.csr_array(np.eye(4, 2, dtype=np.int8))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from linnaeus.data.matrices import prepare_rows
 from linnaeus.models.ranking.solver import matrix_of
-from linnaeus.models.solvers.rows import prepare_rows
 
 
 def test_rows_are_the_documents_they_were_made_of() -> None:

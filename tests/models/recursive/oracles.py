@@ -20,11 +20,11 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from linnaeus import RRSVM, RRLogistic, Taxonomy
+from linnaeus.data.matrices import aligned_zeros, prepare_rows
 from linnaeus.engine import get_engine
 from linnaeus.models.recursive.leaves import DenseLeaves, ScreenedLeaves, leaf_blocks
 from linnaeus.models.recursive.network import Links, Network, leaf_order, links_of, make_network, reduce_links
 from linnaeus.models.recursive.solver import InnerWeights, JointSolver
-from linnaeus.models.solvers.rows import aligned_zeros, prepare_rows
 
 LOSSES = ("hinge", "squared_hinge", "logistic")
 

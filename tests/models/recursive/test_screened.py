@@ -9,10 +9,10 @@ import pytest
 from scipy import sparse
 
 from linnaeus import Taxonomy
+from linnaeus.data.matrices import prepare_rows
 from linnaeus.models.recursive import leaves as leaves_module
 from linnaeus.models.recursive import rr
 from linnaeus.models.recursive.leaves import ScreenedLeaves, leaf_blocks
-from linnaeus.models.solvers.rows import prepare_rows
 from tests.models.recursive.oracles import LOSSES, make_model
 
 N_COLUMNS = 5

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from linnaeus.data.matrices import prepare_rows
 from linnaeus.models.recursive.solver import shared_start
-from linnaeus.models.solvers.rows import prepare_rows
 from tests.models.recursive.oracles import LOSSES, losses, optimum
 
 

@@ -7,9 +7,9 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 
+from linnaeus.data.matrices import prepare_rows
 from linnaeus.engine import Clock
 from linnaeus.models.recursive.solver import common_move
-from linnaeus.models.solvers.rows import prepare_rows
 from tests.models.recursive.oracles import KINDS, random_case, set_up
 
 

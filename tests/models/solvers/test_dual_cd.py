@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from linnaeus.data.matrices import prepare_rows
 from linnaeus.models.solvers.dual_cd import LOSSES, negative_start, solve_block
-from linnaeus.models.solvers.rows import prepare_rows
 
 
 def block():

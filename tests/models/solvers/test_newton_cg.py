@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from linnaeus.data.matrices import prepare_rows
 from linnaeus.models.solvers.cg import LOSSES, principal_axes, solve_dense_block
 from linnaeus.models.solvers.dual_cd import solve_block
-from linnaeus.models.solvers.rows import prepare_rows
 
 
 def block(n_docs: int = 60, n_features: int = 8, n_columns: int = 5, dtype: type = np.float64):

@@ -30,8 +30,8 @@ from linnaeus.data.label_files.content import LabelFile, Line, align, number
 from linnaeus.data.readers.delimited import separator_line
 from linnaeus.data.readers.jsonl import load_json
 from linnaeus.data.readers.label_studio import is_task, plain_record
-from linnaeus.data.readers.source import InputFile
 from linnaeus.errors import DataError, ParameterError, nearest, place
+from linnaeus.files import InputFile
 from linnaeus.taxonomy import Taxonomy
 
 __all__ = ["FORMATS", "LabelFile", "align", "join_labels", "read_label_file"]

@@ -9,9 +9,17 @@ from collections.abc import Collection
 from itertools import chain, islice
 
 from linnaeus.data.label_files.content import Document, Entries, LabelFile, Line, assemble, number
-from linnaeus.data.readers.columns import ANSWER_IDS, ANSWERS, SCORES, first_of
+from linnaeus.data.readers.columns import (
+    ANSWER_IDS,
+    ANSWERS,
+    SCORES,
+    bare,
+    choose_part,
+    first_of,
+    label_names,
+    split_known,
+)
 from linnaeus.data.readers.jsonl import load_json
-from linnaeus.data.readers.labels import bare, choose_part, label_names, split_known
 from linnaeus.errors import DataError, nearest, place
 from linnaeus.typing import JSON
 

@@ -14,8 +14,7 @@ from collections.abc import Collection, Sequence
 from itertools import chain
 
 from linnaeus.data.label_files.content import Entries, LabelFile, Line, assemble, number
-from linnaeus.data.readers.columns import ANSWERS
-from linnaeus.data.readers.labels import SEPARATORS, choose_separator, split_cell
+from linnaeus.data.readers.columns import ANSWERS, SEPARATORS, choose_separator, split_cell
 from linnaeus.errors import DataError
 
 __all__ = ["MARK", "Splitter", "read", "read_fasttext"]

@@ -13,8 +13,7 @@ from itertools import chain
 
 from linnaeus.data.label_files import lines as plain
 from linnaeus.data.label_files.content import LabelFile, Line, assemble, number
-from linnaeus.data.readers.columns import ANSWER_IDS, ANSWERS, SCORES, first_of, row_is_header
-from linnaeus.data.readers.labels import bare
+from linnaeus.data.readers.columns import ANSWER_IDS, ANSWERS, SCORES, bare, first_of, row_is_header
 from linnaeus.errors import DataError, nearest, place
 from linnaeus.files import long_cells
 

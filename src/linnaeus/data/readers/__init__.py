@@ -17,15 +17,15 @@ from typing import Any
 from linnaeus import files
 from linnaeus.data.dataset import UNLABELLED, Dataset, concatenate, keep_labelled
 from linnaeus.data.mapped import is_mapped
-from linnaeus.data.readers.columns import names_columns
+from linnaeus.data.readers.columns import ReadOptions, names_columns
 from linnaeus.data.readers.delimited import separator_line, sniff_delimiter
 from linnaeus.data.readers.lines import MARK
-from linnaeus.data.readers.source import HEAD, InputFile, ReadOptions, is_tar, is_zip, members
 from linnaeus.data.splits import drop_duplicates
 from linnaeus.engine import parse_bytes
 from linnaeus.errors import DataError, ParameterError, check_number, nearest
+from linnaeus.files import HEAD, InputFile, is_tar, is_zip, members
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.formats.recognition import taxonomy_sign
+from linnaeus.taxonomy.formats import taxonomy_sign
 
 __all__ = ["FORMATS", "format_of", "read_batches", "read_dataset", "recognise"]
 

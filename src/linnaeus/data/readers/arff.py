@@ -23,9 +23,9 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.readers.source import InputFile, ReadOptions
+from linnaeus.data.readers.columns import ReadOptions
 from linnaeus.errors import DataError, nearest, place
-from linnaeus.files import long_cells
+from linnaeus.files import InputFile, long_cells
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import Matrix

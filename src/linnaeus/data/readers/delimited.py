@@ -28,16 +28,20 @@ from linnaeus.data.readers.columns import (
     LONGEST_NAME,
     SAMPLE,
     ColumnRoles,
+    ReadOptions,
     choose_columns,
+    choose_separator,
     is_missing,
     names_columns,
+    part_of_path,
+    path_mark,
     residues,
     row_is_header,
+    separator_note,
+    split_cell,
 )
-from linnaeus.data.readers.labels import choose_separator, part_of_path, path_mark, separator_note, split_cell
-from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError, place
-from linnaeus.files import long_cells
+from linnaeus.files import InputFile, long_cells
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import IntArray
 

@@ -18,9 +18,9 @@ import re
 import numpy as np
 
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.readers.labels import split_cell, split_cells
-from linnaeus.data.readers.source import InputFile, ReadOptions
+from linnaeus.data.readers.columns import ReadOptions, split_cell, split_cells
 from linnaeus.errors import DataError, place
+from linnaeus.files import InputFile
 
 __all__ = ["DESCRIPTION", "read"]
 

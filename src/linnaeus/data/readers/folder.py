@@ -19,9 +19,9 @@ from collections.abc import Iterator
 
 from linnaeus import files
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.readers.labels import bare
-from linnaeus.data.readers.source import InputFile, ReadOptions, members
+from linnaeus.data.readers.columns import ReadOptions, bare
 from linnaeus.errors import DataError
+from linnaeus.files import InputFile, members
 
 __all__ = ["read", "strip_headers"]
 

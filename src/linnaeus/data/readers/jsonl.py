@@ -18,11 +18,10 @@ from itertools import chain, islice
 import numpy as np
 
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.readers.columns import ColumnRoles, choose_columns, residues
+from linnaeus.data.readers.columns import ColumnRoles, ReadOptions, choose_columns, choose_part, label_names, residues
 from linnaeus.data.readers.label_studio import is_task, plain_record
-from linnaeus.data.readers.labels import choose_part, label_names
-from linnaeus.data.readers.source import InputFile, ReadOptions
 from linnaeus.errors import DataError, place
+from linnaeus.files import InputFile
 from linnaeus.typing import JSON
 
 __all__ = ["batches", "load_json", "read"]

@@ -11,7 +11,8 @@ from itertools import islice
 import numpy as np
 
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.readers.source import InputFile, ReadOptions
+from linnaeus.data.readers.columns import ReadOptions
+from linnaeus.files import InputFile
 
 __all__ = ["MARK", "batches", "fasttext_batches", "read", "read_fasttext"]
 

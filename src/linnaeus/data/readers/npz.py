@@ -27,10 +27,9 @@ from scipy import sparse
 
 from linnaeus import files
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.readers.columns import LABELS, first_of
-from linnaeus.data.readers.labels import split_cells
-from linnaeus.data.readers.source import InputFile, ReadOptions, is_zip
+from linnaeus.data.readers.columns import LABELS, ReadOptions, first_of, split_cells
 from linnaeus.errors import DataError, nearest
+from linnaeus.files import InputFile, is_zip
 from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, Array, IntArray, Matrix
 

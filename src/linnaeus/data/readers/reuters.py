@@ -15,8 +15,9 @@ import numpy as np
 
 from linnaeus import files
 from linnaeus.data.dataset import Dataset
-from linnaeus.data.readers.source import InputFile, ReadOptions, is_tar, members
+from linnaeus.data.readers.columns import ReadOptions
 from linnaeus.errors import DataError
+from linnaeus.files import InputFile, is_tar, members
 
 __all__ = ["read"]
 

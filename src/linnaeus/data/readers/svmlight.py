@@ -20,8 +20,9 @@ from scipy import sparse
 
 from linnaeus.data.dataset import Dataset
 from linnaeus.data.matrices import is_number
-from linnaeus.data.readers.source import InputFile, ReadOptions
+from linnaeus.data.readers.columns import ReadOptions
 from linnaeus.errors import DataError, place
+from linnaeus.files import InputFile
 from linnaeus.taxonomy.closure import row_numbers
 from linnaeus.typing import CSR, IntArray
 

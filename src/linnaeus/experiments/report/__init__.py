@@ -29,12 +29,12 @@ def markdown(result: Result) -> str:
     Parameters
     ----------
     result : Result
-        A finished shoot-out.
+        A shoot-out, finished or not.
 
     Returns
     -------
     str
-        The text.
+        The text, which ends with a line end.
 
     Examples
     --------

@@ -23,12 +23,12 @@ def html(result: Result) -> str:
     Parameters
     ----------
     result : Result
-        A finished shoot-out.
+        A shoot-out, also one that has not finished.
 
     Returns
     -------
     str
-        The page.
+        A page that needs no other file.
 
     Examples
     --------

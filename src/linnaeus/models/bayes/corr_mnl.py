@@ -51,13 +51,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 
 from linnaeus.data.check import Problem
+from linnaeus.data.matrices import with_constant
 from linnaeus.engine import Clock, get_engine, single_blas_thread
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number, warn_user
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.bayes.modes import SoftmaxLikelihood, find_mode
 from linnaeus.models.fitting import require_two_classes
 from linnaeus.models.label_tree import LabelTree, label_tree
-from linnaeus.models.solvers.rows import with_constant
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import Engine, FloatArray, IntArray, Matrix

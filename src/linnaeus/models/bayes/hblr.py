@@ -27,6 +27,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem
+from linnaeus.data.matrices import with_constant
 from linnaeus.engine import Clock, GPUEngine, blocks, format_bytes, get_engine, single_blas_thread
 from linnaeus.errors import DataError, EngineError, ParameterError, check_choice, check_number
 from linnaeus.models.bayes.leaves import LeafModes
@@ -46,7 +47,6 @@ from linnaeus.models.bayes.variational import Variational, infer
 from linnaeus.models.fitting import LongFit, require_two_classes, warn_not_converged
 from linnaeus.models.label_tree import LabelTree, label_tree
 from linnaeus.models.linear import LinearTaxonomyClassifier
-from linnaeus.models.solvers.rows import with_constant
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Array, Engine, FloatArray, IntArray, Matrix

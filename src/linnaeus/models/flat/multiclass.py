@@ -42,6 +42,7 @@ from sklearn.utils import check_random_state
 
 from linnaeus._kernels import dispatch
 from linnaeus.data.check import Problem
+from linnaeus.data.matrices import Rows, aligned_zeros, prepare_rows
 from linnaeus.engine import Clock, blocks, get_engine, rows_that_fit, single_blas_thread
 from linnaeus.errors import DataError
 from linnaeus.losses.surrogate import Softmax
@@ -56,8 +57,8 @@ from linnaeus.models.fitting import (
     warn_not_converged,
 )
 from linnaeus.models.linear import LinearTaxonomyClassifier
+from linnaeus.models.solvers import PANEL, BlockSolution
 from linnaeus.models.solvers.cg import Direction, Which, conjugate_gradients, step_length, whole_dot
-from linnaeus.models.solvers.rows import PANEL, BlockSolution, Rows, aligned_zeros, prepare_rows
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import Engine, FloatArray, IntArray, Matrix, Scalar
 

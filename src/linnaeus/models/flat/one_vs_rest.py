@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linnaeus.data.check import Problem
+from linnaeus.data.matrices import is_sparse
 from linnaeus.engine import (
     Clock,
     Forecast,
@@ -65,12 +66,11 @@ from linnaeus.models.linear import (
     block_weights,
     pruned,
 )
-from linnaeus.models.solvers import cg
+from linnaeus.models.solvers import BlockSolution, cg
 from linnaeus.models.solvers.dual_cd import BinaryTraining, binary_footprint, prepare_training, solve_columns
-from linnaeus.models.solvers.rows import BlockSolution
 from linnaeus.progress import note, progress
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, Engine, FloatArray, Matrix, is_sparse
+from linnaeus.typing import CSR, Engine, FloatArray, Matrix
 
 if TYPE_CHECKING:
     from linnaeus.models.gpu.flat import DeviceTraining

@@ -24,6 +24,7 @@ import numpy.typing as npt
 import torch
 from scipy import sparse
 
+from linnaeus.data.matrices import with_constant
 from linnaeus.engine import format_bytes
 from linnaeus.engine.gpu import GPUEngine
 from linnaeus.errors import EngineError
@@ -40,7 +41,7 @@ from linnaeus.models.gpu.columns import (
 from linnaeus.models.gpu.documents import Tensor, product
 from linnaeus.models.gpu.newton import Newton
 from linnaeus.models.gpu.streamed import Documents, placed, resident_bytes
-from linnaeus.models.solvers.rows import BlockSolution, BlockTask, with_constant
+from linnaeus.models.solvers import BlockSolution, BlockTask
 from linnaeus.typing import CSR, FloatArray, Matrix
 
 __all__ = ["DeviceTraining", "FlatBlock", "FlatTraining", "device_block_size", "forecast"]

@@ -40,6 +40,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from linnaeus.data.matrices import with_constant
 from linnaeus.engine.gpu import GPUEngine
 from linnaeus.models.gpu.columns import (
     DeviceLeaves,
@@ -59,7 +60,6 @@ from linnaeus.models.gpu.newton import ConjugateGradients, Newton, ScaledVectors
 from linnaeus.models.gpu.recorded import Flag, Piece, Recorder
 from linnaeus.models.gpu.streamed import Documents, placed, turned
 from linnaeus.models.recursive.network import Network
-from linnaeus.models.solvers.rows import with_constant
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix
 
 __all__ = ["DevicePoint", "JointTraining", "Regions", "regions_of"]

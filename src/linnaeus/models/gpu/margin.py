@@ -26,7 +26,7 @@ from linnaeus.models.gpu.documents import SparseRows, Tensor, product
 from linnaeus.models.gpu.newton import LEAST, TINY, LineSearch
 from linnaeus.models.gpu.recorded import Flag, Piece
 
-__all__ = ["Direction", "MarginNewton", "MarginPieces", "PairLists", "list_pairs", "solve_lists"]
+__all__ = ["MarginDirection", "MarginNewton", "MarginPieces", "PairLists", "list_pairs", "solve_lists"]
 
 ROUNDING = 1e-10  # part of a squared norm at which rounding of float32 ends conjugate gradients
 
@@ -50,7 +50,7 @@ class PairLists:
         return torch.repeat_interleave(torch.arange(len(ends) - 1, device=ends.device), ends.diff())
 
 
-class Direction(NamedTuple):
+class MarginDirection(NamedTuple):
     """A Newton direction: b and -(a + r) of every pair, X'b (features x labels), <a, s> and losses before it."""
 
     b: Tensor
@@ -80,7 +80,7 @@ def list_pairs(scores: Tensor, A: Tensor, pairs: LossPairs, positive: Tensor | N
 
 def solve_lists(
     lists: PairLists, X: SparseRows, own: Tensor, A: Tensor, S: Tensor, tol: float, forcing: float, max_products: int
-) -> Direction:
+) -> MarginDirection:
     """The Newton direction of every label, until the model may fall by ``forcing`` of what it fell by.
 
     Labels that can gain no more than ``tol`` of their objectives rest.
@@ -88,7 +88,7 @@ def solve_lists(
     if A.is_cuda:
         from linnaeus.models.gpu import triton_lists
 
-        return Direction(*triton_lists.solve_lists(lists, X, own, A, S, tol, forcing, max_products))
+        return MarginDirection(*triton_lists.solve_lists(lists, X, own, A, S, tol, forcing, max_products))
     rows, columns, d = lists.rows, lists.columns, lists.d
 
     def transposed(v: Tensor) -> Tensor:
@@ -130,7 +130,7 @@ def solve_lists(
         b = b + t * p
         r = r - t * (p + d * image_of_p)
     b = b.masked_fill(solved[columns], 0)
-    return Direction(b, rho, transposed(b), energy, losses)
+    return MarginDirection(b, rho, transposed(b), energy, losses)
 
 
 class MarginPieces(NamedTuple):

@@ -21,17 +21,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linnaeus.data.matrices import is_sparse, with_constant
 from linnaeus.engine import Clock, blocks
 from linnaeus.errors import ParameterError, UnknownLabelError
 from linnaeus.models.kernels import Linear
 from linnaeus.models.published.hm3_active import ActiveBlocks
 from linnaeus.models.published.hm3_variants import ActiveTree
-from linnaeus.models.solvers.rows import with_constant
 from linnaeus.models.structured.block_ascent import BlockAscent, Certificate, TrainingDocuments
 from linnaeus.models.structured.documents import squares
 from linnaeus.models.structured.tree import TreeStructure
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import FloatArray, IntArray, Kernel, Matrix, is_sparse
+from linnaeus.typing import FloatArray, IntArray, Kernel, Matrix
 
 __all__ = ["AdditiveDocuments", "AdditiveTree", "LocalColumns", "LocalDocuments", "LocalTree", "local_columns"]
 

@@ -20,6 +20,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
+from linnaeus.data.matrices import prepare_rows
 from linnaeus.engine import Clock, available_memory, format_bytes, single_blas_thread
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.losses.cost import check_pair_cost, pair_cost
@@ -43,7 +44,6 @@ from linnaeus.models.ranking.solver import (
     gram_rows,
     solve_ranking,
 )
-from linnaeus.models.solvers.rows import prepare_rows
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Kernel, Matrix
 

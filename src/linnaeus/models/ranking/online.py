@@ -19,6 +19,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
+from linnaeus.data.matrices import with_constant
 from linnaeus.decoding import Decoder, RCut
 from linnaeus.engine import Clock, blocks
 from linnaeus.errors import DataError, ParameterError, check_choice, check_flag, check_number
@@ -44,7 +45,6 @@ from linnaeus.models.ranking.updates import (
     stacked,
     visit,
 )
-from linnaeus.models.solvers.rows import with_constant
 from linnaeus.progress import progress
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 

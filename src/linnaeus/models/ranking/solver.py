@@ -34,10 +34,10 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus._kernels import dispatch
+from linnaeus.data.matrices import Rows, aligned_zeros
 from linnaeus.engine import Clock
 from linnaeus.losses.cost import PairCost
 from linnaeus.models.solvers.dual_cd import PANEL
-from linnaeus.models.solvers.rows import Rows, aligned_zeros
 from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix
 
 __all__ = [

@@ -21,11 +21,12 @@ import numpy.typing as npt
 from scipy import sparse
 
 from linnaeus._kernels import dispatch
+from linnaeus.data.matrices import is_sparse
 from linnaeus.engine import blocks, rows_that_fit
 from linnaeus.errors import ParameterError
 from linnaeus.losses.cost import PairCost
 from linnaeus.models.kernels import Linear, row_products
-from linnaeus.typing import CSR, Array, FloatArray, IntArray, Kernel, Matrix, is_sparse
+from linnaeus.typing import CSR, Array, FloatArray, IntArray, Kernel, Matrix
 
 __all__ = [
     "AUGMENTED",

@@ -39,6 +39,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnaeus._kernels import dispatch
+from linnaeus.data.matrices import aligned_zeros, is_sparse
 from linnaeus.engine import Clock, blocks
 from linnaeus.models.recursive.leaves import (
     DenseLeaves,
@@ -61,8 +62,7 @@ from linnaeus.models.solvers.cg import (
     whole_dot,
 )
 from linnaeus.models.solvers.dual_cd import LOSSES, PANEL
-from linnaeus.models.solvers.rows import aligned_zeros
-from linnaeus.typing import Array, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import Array, FloatArray, IntArray, Matrix
 
 __all__ = ["CoupledLeaves", "CoupledSolver", "fits_coupled", "leaf_kernel", "newton_start"]
 

@@ -28,11 +28,11 @@ import numpy.typing as npt
 
 from linnaeus._kernels import dispatch
 from linnaeus.data.check import Problem
+from linnaeus.data.matrices import Rows, aligned_zeros, prepare_rows
 from linnaeus.models.fitting import document_weights
 from linnaeus.models.solvers import cg
 from linnaeus.models.solvers.cg import NewtonBlock
 from linnaeus.models.solvers.dual_cd import LOSSES, PANEL
-from linnaeus.models.solvers.rows import Rows, aligned_zeros, prepare_rows
 from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix
 
 __all__ = [

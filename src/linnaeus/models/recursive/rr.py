@@ -23,6 +23,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem, check_labels, check_weights, with_weight
+from linnaeus.data.matrices import aligned_zeros, is_sparse
 from linnaeus.engine import Clock, Forecast, GPUEngine, get_engine, local_engine, single_blas_thread
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.models.checkpoint import Checkpoint
@@ -76,9 +77,8 @@ from linnaeus.models.recursive.update import (
     suits_start,
 )
 from linnaeus.models.solvers import cg
-from linnaeus.models.solvers.rows import aligned_zeros
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
 
 if TYPE_CHECKING:
     from linnaeus.models.published.rr_schedules import Schedule
@@ -538,23 +538,9 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
                 self._forget()
                 self._take_weights(old.solver, old.labels, None)
             problem = enlarged(old.problem, X, Y, taxonomy, weights)
-            scores = self._all_scores(X)[:, np.argsort(self.nodes_)[np.argsort(np.argsort(old.labels))]]
-            self.taxonomy_ = taxonomy
-            if self.taxonomy is not None:
-                self.taxonomy = taxonomy
-            targets = self._targets(problem, self.learn).tocsc()
-            labels, groups = grown_labels(old, taxonomy, self.nodes_)
-            links = in_order(reduce_links(links_of(taxonomy, labels, **self._link_options)))
-            network, Y = make_network(links, problem.X.dtype), targets[:, labels]
-            engine = get_engine(self.engine, self.n_jobs)
-            before = old.solver.leaves
-            coupled = isinstance(before, CoupledLeaves)
-            leaves = self._leaf_solver(problem, before.seed, before.rank, coupled=coupled)
-            blocks = self._blocks(problem, Y, labels, network, groups)
-            engines = engine, local_engine(engine, self.n_jobs)
-            solver = enlarged_solver(old, problem, network, leaves, blocks, Y, scores, engines)
+            solver, labels, groups = self._enlarged_solver(old, problem, X)
             if texts is not None:
-                solver.inner.prior = prior_of_leaves(texts.prior(labels), labels, leaves)
+                solver.inner.prior = prior_of_leaves(texts.prior(labels), labels, solver.leaves)
             self._run(solver, clock, None)
             self.n_touched_ = sum(solver.blocks[i].n_columns for i in solver.awake or ())
             solver.awake = None
@@ -570,6 +556,25 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             whole = problem.n_docs == len(self.kept_.names) + X.shape[0]  # all documents of the fit were kept
             self.kept_ = KeptDocuments.of(problem.X, problem.closed, names, problem.Y) if whole else None
         return self
+
+    def _enlarged_solver(
+        self, old: JointSolution, problem: Problem, X: Matrix
+    ) -> tuple[JointSolver, IntArray, IntArray]:
+        """The solver of the problem with the new documents ``X``, started from the old one; its labels, and groups."""
+        taxonomy, before = problem.taxonomy, old.solver.leaves
+        scores = self._all_scores(X)[:, np.argsort(self.nodes_)[np.argsort(np.argsort(old.labels))]]
+        self.taxonomy_ = taxonomy
+        if self.taxonomy is not None:
+            self.taxonomy = taxonomy
+        targets = self._targets(problem, self.learn).tocsc()
+        labels, groups = grown_labels(old, taxonomy, self.nodes_)
+        links = in_order(reduce_links(links_of(taxonomy, labels, **self._link_options)))
+        network, Y = make_network(links, problem.X.dtype), targets[:, labels]
+        engine = get_engine(self.engine, self.n_jobs)
+        leaves = self._leaf_solver(problem, before.seed, before.rank, coupled=isinstance(before, CoupledLeaves))
+        blocks = self._blocks(problem, Y, labels, network, groups)
+        engines = engine, local_engine(engine, self.n_jobs)
+        return enlarged_solver(old, problem, network, leaves, blocks, Y, scores, engines), labels, groups
 
     def _without_documents(self) -> NotFittedError:
         return NotFittedError(

@@ -49,6 +49,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnaeus._kernels import dispatch
+from linnaeus.data.matrices import Rows, aligned_zeros, is_sparse, rows_bytes
 from linnaeus.engine import Clock, Forecast, SerialEngine, blocks
 from linnaeus.models.linear import MERGE_BYTES
 from linnaeus.models.recursive.leaves import (
@@ -67,8 +68,7 @@ from linnaeus.models.recursive.network import Network
 from linnaeus.models.solvers import cg
 from linnaeus.models.solvers.cg import NewtonBlock, Which, conjugate_gradients, line_search
 from linnaeus.models.solvers.dual_cd import PANEL
-from linnaeus.models.solvers.rows import Rows, aligned_zeros, rows_bytes
-from linnaeus.typing import CSR, Array, Engine, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, Array, Engine, FloatArray, IntArray, Matrix
 
 __all__ = [
     "InnerWeights",

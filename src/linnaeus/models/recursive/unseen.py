@@ -29,6 +29,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus.data.check import Problem
+from linnaeus.data.matrices import is_sparse
 from linnaeus.engine import Clock, blocks
 from linnaeus.errors import ParameterError
 from linnaeus.models.fitting import document_weights
@@ -45,7 +46,7 @@ from linnaeus.models.recursive.leaves import LeafSolver
 from linnaeus.models.recursive.network import links_of, unlabelled_weights
 from linnaeus.models.recursive.solver import entries_at
 from linnaeus.order import best_columns
-from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 if TYPE_CHECKING:
     from linnaeus.models.recursive.rr import RecursiveModel

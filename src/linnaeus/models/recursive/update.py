@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from linnaeus.data.check import Problem
+from linnaeus.data.matrices import aligned_zeros
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.losses.surrogate import SURROGATES
 from linnaeus.models.checkpoint import Checkpoint, Pace
@@ -35,7 +36,6 @@ from linnaeus.models.recursive.leaves import SLACK, DenseLeaves, LeafBlock, Leaf
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.recursive.solver import InnerWeights, JointSolver, JointState
 from linnaeus.models.solvers.dual_cd import PANEL
-from linnaeus.models.solvers.rows import aligned_zeros
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Array, Engine, FloatArray, IntArray, Matrix
 

@@ -39,7 +39,7 @@ import numpy as np
 
 from linnaeus.engine import Clock
 from linnaeus.losses.surrogate import SURROGATES
-from linnaeus.models.solvers.rows import BlockSolution
+from linnaeus.models.solvers import BlockSolution
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Scalar
 
 __all__ = [
@@ -255,10 +255,8 @@ def step_length(
         The regulariser along x bends by ``weight`` <M^-1 x, x>.
     columns : bool, default=False
         Every column is a problem of its own.
-    slack : float or ndarray, default=0.0
-        By how much an objective may rise because of rounding.
-    halvings : int, default=40
-        Maximum number of trials.
+    slack, halvings : float or ndarray, int
+        As for `line_search`.
 
     Returns
     -------

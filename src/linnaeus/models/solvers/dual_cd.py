@@ -29,20 +29,11 @@ import numpy as np
 import numpy.typing as npt
 
 from linnaeus._kernels import dispatch
+from linnaeus.data.matrices import Rows, aligned_zeros, is_sparse, prepare_rows, rows_bytes
 from linnaeus.engine import Clock, rows_that_fit
-from linnaeus.models.solvers import cg
+from linnaeus.models.solvers import PANEL, BlockSolution, BlockTask, Seed, cg
 from linnaeus.models.solvers.cg import solve_dense_block
-from linnaeus.models.solvers.rows import (
-    PANEL,
-    BlockSolution,
-    BlockTask,
-    Rows,
-    Seed,
-    aligned_zeros,
-    prepare_rows,
-    rows_bytes,
-)
-from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 if TYPE_CHECKING:
     from linnaeus.models.gpu.flat import DeviceTraining

@@ -23,10 +23,11 @@ import numpy.typing as npt
 from scipy import sparse
 
 from linnaeus._kernels import dispatch
+from linnaeus.data.matrices import is_sparse, with_constant
 from linnaeus.engine import Clock, blocks
-from linnaeus.models.solvers.rows import PANEL, with_constant
+from linnaeus.models.solvers import PANEL
 from linnaeus.taxonomy.closure import pointers
-from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
 
 __all__ = [
     "BELOW",

@@ -15,11 +15,11 @@ import numpy as np
 from scipy import sparse
 
 from linnaeus._kernels import dispatch
+from linnaeus.data.matrices import aligned_zeros, is_sparse, prepare_rows, with_constant
 from linnaeus.engine import blocks
 from linnaeus.models.kernels import Linear
-from linnaeus.models.solvers.rows import aligned_zeros, prepare_rows, with_constant
 from linnaeus.models.structured.block_ascent import TrainingDocuments
-from linnaeus.typing import CSR, FloatArray, IntArray, Kernel, Matrix, is_sparse
+from linnaeus.typing import CSR, FloatArray, IntArray, Kernel, Matrix
 
 __all__ = [
     "DenseDocuments",

@@ -30,6 +30,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
+from linnaeus.data.matrices import is_sparse, with_constant
 from linnaeus.decoding import Decoder
 from linnaeus.engine import Clock, single_blas_thread
 from linnaeus.errors import DataError, check_number
@@ -42,12 +43,11 @@ from linnaeus.models.fitting import (
     gap_progress,
     warn_not_converged,
 )
-from linnaeus.models.solvers.rows import with_constant
 from linnaeus.models.topdown.base import Descent
 from linnaeus.models.topdown.local import Family
 from linnaeus.models.topdown.top_down import TopDownSVM
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import Engine, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import Engine, FloatArray, IntArray, Matrix
 
 __all__ = ["OrthogonalTransfer", "SaddlePoint", "pair_weights"]
 

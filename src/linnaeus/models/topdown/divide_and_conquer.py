@@ -20,6 +20,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
+from linnaeus.data.matrices import is_sparse, prepare_rows
 from linnaeus.engine import Clock, get_engine, single_blas_thread
 from linnaeus.errors import check_choice
 from linnaeus.losses.cost import pair_cost
@@ -28,12 +29,11 @@ from linnaeus.models.fitting import check_training, document_weights, require_tw
 from linnaeus.models.ranking.attributes import class_attributes
 from linnaeus.models.ranking.set_sizes import SET_SIZES, SetSizes
 from linnaeus.models.ranking.solver import RankingProblem, class_arrays, solve_ranking
-from linnaeus.models.solvers.rows import prepare_rows
 from linnaeus.progress import progress
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import parent_sets
 from linnaeus.taxonomy.terminals import terminals
-from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
 
 __all__ = ["DivideAndConquerSVM"]
 

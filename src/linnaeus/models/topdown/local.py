@@ -23,8 +23,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from linnaeus.engine import Clock
+from linnaeus.models.solvers import PANEL, Seed
 from linnaeus.models.solvers.dual_cd import BinaryTraining, prepare_training, solve_columns
-from linnaeus.models.solvers.rows import PANEL, Seed
 from linnaeus.taxonomy.closure import pointers
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 

@@ -39,8 +39,8 @@ class CodeAutomatically(StrictSchema):
     """Let the model code documents at a promised risk."""
 
     risk: float = Field(gt=0, lt=1, description="The largest share of wrong answers among those of the model.")
-    key: Identifier = Field(description="Made by the client; the same key again codes nothing new.", max_length=100)
-    coder: Coder = Field(description="Who asked for it.")
+    key: Identifier = Field(description="Chosen by the client; repeating a key codes nothing new.", max_length=100)
+    coder: Coder = Field(description="Who requested it.")
     subtree: Label | None = Field(default=None, description="Only documents with suggestions at or below this node.")
 
 
@@ -70,8 +70,8 @@ class NewProposal(StrictSchema):
     """A change to the vocabulary."""
 
     kind: Kind
-    node: Label = Field(description="The node: named otherwise, given a child, or merged into another one.")
-    text: Label = Field(description="The other name, the name of the new node, or the node to merge into.")
+    node: Label = Field(description="The node that is renamed, gets a child, or is merged into another one.")
+    text: Label = Field(description="The new name, the name of the new node, or the node to merge into.")
     coder: Coder
 
 

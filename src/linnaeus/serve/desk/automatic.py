@@ -73,7 +73,7 @@ class AutomaticCoding:
         risk : float
             The largest share of wrong answers among those of the model.
         deadline : float
-            Value of `time.monotonic` at which the work is given up.
+            Value of `time.monotonic` at which the work is abandoned.
         subtree : str, default=None
             Only documents whose suggestions are at or below this node; the risk is that of all documents.
 

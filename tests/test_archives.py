@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus.data import read_dataset
-from linnaeus.data.readers.source import InputFile, members
 from linnaeus.errors import DataError
+from linnaeus.files import InputFile, members
 
 SGML = b'<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" NEWID="1"><TOPICS></TOPICS><TEXT>a</TEXT></REUTERS>\n'
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from linnaeus.models.solvers.rows import aligned_zeros, prepare_rows
+from linnaeus.data.matrices import aligned_zeros, prepare_rows
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

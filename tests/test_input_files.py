@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from linnaeus import files
-from linnaeus.data.readers.source import InputFile
 from linnaeus.errors import DataError
+from linnaeus.files import InputFile
 
 CONTENT = "one\ntwo é\nthree".encode()
 
