@@ -95,6 +95,7 @@ _OVER = 1.1  # times the budget that the last fit may end at, where others took 
 _SMALL_LAST = 0.1  # share of the budget that a last fit may always take: a far worse model would be a bad bargain
 _OVER_USUAL = 1.5  # the same where nobody gave a budget: a clearly worse model would be a bad bargain for some seconds
 _FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how far below the best they may be
+_MIXING, _MIXING_FIRST = 1e-5, 1e-6  # seconds for each score of a mixture, and of one that learns what comes first
 _FOLD_FITS, _FOR_FOLDS = 5.5, 0.25  # fits that holding out every document takes, and the most of the budget for them
 
 
@@ -115,7 +116,7 @@ class Search:
     decided: Candidate | None = None  # the best of nearly equal ones
     folded: dict[Candidate, Outcome] = field(default_factory=dict)  # with every document held out once
     n_skipped: int = 0
-    mixing: float = 1e-5  # seconds of a mixture for each score that it is learned from
+    mixing: float | None = None  # seconds of a mixture for each score that it is learned from, where one was made
     usual: bool = False  # whether nobody gave a budget
     share: float = 1.0  # of the budget that the present round may use up
     leader: Candidate | None = (
@@ -646,8 +647,10 @@ class Search:
         assert self.budget is not None
         again = sum(one.seconds for one in sources if one.held is None)
         last = self._last * sum(self._fit_seconds(one) for one in sources)
-        mixing = self.mixing * self._pairs(sources)
-        return self.spent + again + mixing + last + self._after() < self.budget
+        few = self.evaluator.mixes_first and not self.evaluator.one_label
+        mixing = (self.mixing or (_MIXING_FIRST if few else _MIXING)) * self._pairs(sources)
+        latest = self.budget * (_OVER_USUAL if self.usual else _OVER)  # as for the last fit of the best alone
+        return self.spent + again + mixing + last + self._after() < latest
 
     def _pairs(self, sources: list[Outcome]) -> int:
         """Scores that a mixture is learned from."""
@@ -706,7 +709,7 @@ class Search:
             return None
         folds, limit = self._folds, (self.budget - self.spent - last) / len(parts)
         outcomes = [self._folded(one, limit) for one in parts]
-        refined = folds.with_cut(folds.mix(outcomes, chosen.candidate.C) if chosen.sources else outcomes[0])
+        refined = folds.with_cut(folds.mix(outcomes, chosen.candidate) if chosen.sources else outcomes[0])
         self.notes.append(
             f"The cut and the probabilities are learned from scores of all {len(folds.rows):,} documents in "
             f"{len(folds.splits)} folds ({folds.measure.replace('_', ' ')} {refined.value:.4f})."
