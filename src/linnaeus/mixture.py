@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from linnaeus.data.check import Problem, check_labels
 from linnaeus.data.matrices import is_sparse
 from linnaeus.data.splits import kfold
-from linnaeus.decoding import BestLabel, Threshold
+from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding.base import stacked
 from linnaeus.decoding.probability.coherence import smoothed
 from linnaeus.engine import blocks, rows_that_fit
@@ -32,8 +32,10 @@ from linnaeus.models.classifier import Classifier
 from linnaeus.models.explaining import MixtureExplanation, best_answer, explain_mixture, one_row
 from linnaeus.models.fitting import check_solver, require_two_classes
 from linnaeus.models.mixed_scores import (
+    FIRST,
     MixtureWeights,
     SourceScores,
+    learn_first,
     learn_weights,
     learns_closed,
     mixed_nodes,
@@ -74,9 +76,11 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         The certified relative gap at which the weights are final.
     max_iter : int, default=100
         The most Newton steps for the weights.
-    learn : {"closed", "given"}, default="closed"
+    learn : {"closed", "given", "first"}, default="closed"
         Whether scores of label sets are of a node or anything below it, or of the node itself. "given" is for
-        documents that have a node and one above it as labels, and does not add ancestors.
+        documents that have a node and one above it as labels, and does not add ancestors. "first" is for many labels
+        of which the first suggestion counts: scores are those of a soft-max, nodes with similar numbers of documents
+        share their weights, and one label is answered.
     random_state : int, default=0
         Which documents are in which fold, and the seeds of sources that have none.
     verbose : int, default=0
@@ -216,7 +220,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
 
     def _fit(self, problem: Problem) -> None:
         learn = learns_closed(self.learn)
-        Y, single = mixture_targets(problem.Y, problem.taxonomy, closed=learn)
+        Y, single = mixture_targets(problem.Y, problem.taxonomy, self.learn)
         closed = learn and not single and problem.taxonomy.n_edges > 0
         given = np.array_equal(np.diff(problem.Y.indptr), np.diff(Y.indptr))
         self._targets(problem, "closed" if closed else "given" if given else "frontier")
@@ -235,7 +239,14 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         limits = float(self.C), weights, float(self.tol), int(self.max_iter)
         answered = mixed_nodes(list(scores.values()), Y, problem.taxonomy, single, closed=learn)
         self.nodes_ = self._answered(problem, answered)
-        mixture = learn_weights(scores, Y[documents], problem.taxonomy, self.nodes_, single, *limits, closed=learn)
+        given_to = scores, Y[documents], problem.taxonomy, self.nodes_
+        if self.learn == FIRST:
+            counts = np.bincount(Y.indices, minlength=Y.shape[1])
+            held_out = np.bincount(Y[documents].indices, minlength=Y.shape[1])
+            left = None if len(documents) == Y.shape[0] else counts - held_out
+            mixture = learn_first(*given_to, *limits, learned_from=left, counts=counts)
+        else:
+            mixture = learn_weights(*given_to, single, *limits, closed=learn)
         if fitted is None:
             fitted = [model.fit(problem.X, problem.Y, problem.weights) for _, model in sources]
         _check_fitted(fitted, sources, problem.taxonomy)
@@ -312,6 +323,9 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
 
     def _scores(self, X: Matrix) -> FloatArray:
         return self.mixture_(self._source_scores(X), self.taxonomy_)
+
+    def _decoder(self, given: Decoder | str | None) -> Decoder:
+        return BestLabel(close=False) if given is None and self.mixture_.single else super()._decoder(given)
 
     def _source_scores(self, X: Matrix) -> dict[str, SourceScores]:
         if self.dense_ and is_sparse(X):  # features of a source may have been learned from dense documents
@@ -398,6 +412,7 @@ def mixed_held_out(
     tol: float = 1e-6,
     max_iter: int = 100,
     learn: str = "closed",
+    learned_from: IntArray | None = None,
 ) -> HeldOutScores:
     """Held-out scores of a mixture from those of its sources; nothing is trained but the weights.
 
@@ -416,8 +431,11 @@ def mixed_held_out(
         As for `Mixture`.
     max_iter : int, default=100
         As for `Mixture`.
-    learn : {"closed", "given"}, default="closed"
+    learn : {"closed", "given", "first"}, default="closed"
         As for `Mixture`.
+    learned_from : ndarray of shape (n_nodes,), default=None
+        Number of documents of every node that the sources had learned from, where learn is "first"; None: each
+        document was left out in turn.
 
     Returns
     -------
@@ -439,7 +457,7 @@ def mixed_held_out(
     taxonomy = first.taxonomy
     given = first.Y[np.argsort(first.documents, kind="stable")]
     closed = learns_closed(learn)
-    Y, single = mixture_targets(given, taxonomy, closed=closed)
+    Y, single = mixture_targets(given, taxonomy, learn)
     nodes = mixed_nodes(list(scores.values()), Y, taxonomy, single, closed=closed)
     n_parts = _PARTS if len(documents) < _MANY else _PARTS_OF_MANY
     part = np.arange(len(documents)) % min(n_parts, len(documents))
@@ -452,7 +470,11 @@ def mixed_held_out(
         train = train if len(train) else test
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[documents[train]]
         limits = C, weights, tol, max_iter
-        mixture = learn_weights(_taken(scores, train), Y[train], taxonomy, nodes, single, *limits, closed=closed)
+        given_to = _taken(scores, train), Y[train], taxonomy, nodes
+        if learn == FIRST:
+            mixture = learn_first(*given_to, *limits, learned_from=learned_from)
+        else:
+            mixture = learn_weights(*given_to, single, *limits, closed=closed)
         for rows in blocks(len(test), rows_that_fit(8 * len(nodes))):
             S = mixture(_taken(scores, test[rows]), taxonomy)
             own.append(decide(S, taxonomy, nodes))

@@ -7,8 +7,10 @@ import pytest
 
 from linnaeus import Taxonomy
 from linnaeus.auto import AutoClassifier, measures
-from linnaeus.auto.candidates import Candidate, first_candidate
+from linnaeus.auto.candidates import PLAIN, TEXTS, Candidate, first_candidate
 from linnaeus.auto.evaluate import Evaluator, splits_of
+from linnaeus.features import TextFeatures
+from linnaeus.pipeline import Pipeline
 
 TAX = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B", "BB"]])
 LABELS = ["A", "B", "AA", "AB", "BA", "BB"]
@@ -66,3 +68,26 @@ def test_closed_sets_of_single_labels_come_with_the_advice_to_ask_for_the_first_
     monkeypatch.setattr("linnaeus.auto.search.first_candidate", lambda *given: closed)
     auto = AutoClassifier(TAX, budget=1e3).fit(X, y, models=["OneVsRestSVM"], tuned=())
     assert ("precision_at_1" in str(auto.report_)) == (n_labels == 1)
+
+
+def test_mixtures_learn_what_comes_first_where_documents_have_several_labels() -> None:
+    rng = np.random.default_rng(0)
+    tax = Taxonomy.from_edges([("R", "A"), ("R", "B")] + [("AB"[i % 2], f"w{i:02}") for i in range(150)])
+    tax = tax.with_display_labels({f"w{i:02}": f"word{i}" for i in range(150)})
+    target = np.minimum(rng.geometric(0.015, 600), 150) - 1
+    texts = [f"noise{rng.integers(99)} {f'word{t}' if rng.random() < 0.5 else f'sign{t}'}" for t in target]
+    y = [[f"w{t:02}", *(["w00"] if i % 20 == 0 and t else [])] for i, t in enumerate(target)]
+    Y = tax.indicator(y)
+    variants = {PLAIN: TextFeatures(), TEXTS: None}
+    evaluator = Evaluator(texts, Y, tax, variants, splits_of(Y, 0), "precision_at_1", 0)
+    sources = [
+        evaluator.run(Candidate("OneVsRestSVM", C=1.0, learn="given"), evaluator.n_learn),
+        evaluator.run(Candidate("LexicalModel", TEXTS), evaluator.n_learn),
+    ]
+    mixed = evaluator.mix(sources)
+    assert mixed.candidate.learn == "first"
+    assert mixed.value > max(one.value for one in sources)
+    model = evaluator.model(mixed.candidate)
+    fitted = Pipeline(model).fit(texts, y, held_out=[one.held for one in sources])
+    assert [len(row) for row in fitted.predict(texts[:20])] == [1] * 20
+    assert np.allclose(fitted.predict_proba(texts[:5]).sum(axis=1), 1.0)

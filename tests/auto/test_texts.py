@@ -39,6 +39,7 @@ def test_the_model_is_tried_for_texts_and_a_taxonomy_with_texts_only() -> None:
     assert document_models(TextFeatures(analyzer="char"), tax) == []
     assert document_models(DenseFeatures(), tax) == document_models(None, tax) == []
     assert document_models(TextFeatures(), Taxonomy.flat(["a", "b"])) == []
+    assert document_models(TextFeatures(), Taxonomy.flat(["heart.00001", "lung.00002", "C04"])) == ["LexicalModel"]
 
 
 def test_the_search_takes_it_where_labels_stand_in_documents(tmp_path) -> None:
@@ -47,7 +48,7 @@ def test_the_search_takes_it_where_labels_stand_in_documents(tmp_path) -> None:
     auto.fit(texts, labels, tuned=("features",))
     tried = {one.candidate.model for one in auto.report_.tried}
     assert {"OneVsRestSVM", "LexicalModel"} <= tried
-    assert auto.report_.chosen.candidate == Candidate("LexicalModel", TEXTS, 1.0)
+    assert auto.report_.chosen.candidate == Candidate("LexicalModel", TEXTS)
     assert isinstance(auto.pipeline_.model_, LexicalModel)
     assert auto.pipeline_.features_ is None
     save(auto, tmp_path / "model")

@@ -51,6 +51,63 @@ def trained() -> LexicalModel:
     return LexicalModel(taxonomy()).fit(*documents())
 
 
+def described(n_docs: int = 200) -> tuple[Taxonomy, list[str], list[list[str]], list[str]]:
+    """Entries of a vocabulary, "name: a broader name of some kind"; half of them are nodes themselves."""
+    rng = np.random.default_rng(0)
+    letters = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnr"]
+    tops = [f"{letter}to_kind.{i:08}" for i, letter in enumerate(letters[:20])]
+    below = [(tops[i % 20], f"{letter}ri.{i:08}") for i, letter in enumerate(letters[20:], start=20)]
+    tax = Taxonomy.from_edges([("R", top) for top in tops] + below)
+    texts, labels, own = [], [], []
+    for i in range(n_docs):
+        parent, node = below[i % len(below)] if i % 2 else (tops[int(rng.integers(20))], "")
+        name = node.partition(".")[0] or f"other{i}"
+        broader, other = (top.partition(".")[0].replace("_", " ") for top in (parent, tops[int(rng.integers(20))]))
+        texts.append(f"{name}: a {broader} that is near to the {other}")
+        labels.append([parent])
+        own.append(node)
+    return tax, texts, labels, own
+
+
+def test_ids_after_names_are_not_part_of_the_labels() -> None:
+    tax = Taxonomy.from_edges([("R", "physical_entity.00001930"), ("R", "C04.557")])
+    assert {label.text for label in label_texts(tax)} == {"C04.557", "physical entity"}
+    model = LexicalModel(tax).fit()
+    assert model.predict(["there is a physical entity"]) == [["physical_entity.00001930"]]
+
+
+def test_the_node_that_a_document_describes_is_not_a_candidate_and_says_nothing_about_its_parents() -> None:
+    tax, texts, labels, own = described()
+    model = LexicalModel(tax).fit(texts, labels)
+    assert model.describes_nodes_
+    found = model._candidates(as_documents(texts))
+    nodes = [found.nodes[found.indptr[i] : found.indptr[i + 1]] for i in range(len(texts))]
+    assert not any(node and tax.index(node) in row for node, row in zip(own, nodes, strict=True))
+    assert not found.values["below"].any()
+    assert model.predict(texts) == labels
+    # Without its broader term in the text, the name of a node does not lead to the parent of the node.
+    name, parent = own[1].partition(".")[0], tax.index(labels[1][0])
+    S = model.decision_function([f"{name}: something else", "unknown: something else"])
+    assert S[0].tolist() == S[1].tolist()
+    as_usual = LexicalModel(tax, describes_nodes=False).fit(texts, labels)
+    assert as_usual._candidates(as_documents(texts[1:2])).values["below"].any()
+    assert parent in as_usual._candidates(as_documents(texts[1:2])).nodes
+
+
+def test_documents_that_begin_with_their_labels_do_not_describe_nodes(trained: LexicalModel, tmp_path) -> None:
+    assert not trained.describes_nodes_
+    tax, texts, labels, _ = described()
+    names = [row[0].partition(".")[0].replace("_", " ") for row in labels]
+    model = LexicalModel(tax).fit([f"{name} {text}" for name, text in zip(names, texts, strict=True)], labels)
+    assert not model.describes_nodes_
+    model = LexicalModel(tax).fit(texts, labels)
+    linnaeus.save(model, tmp_path / "model")
+    again = linnaeus.load(tmp_path / "model")
+    assert again.decision_function(texts[:9]).tolist() == model.decision_function(texts[:9]).tolist()
+    with pytest.raises(LinnaeusError, match="describes_nodes='yes'; expected True, False or 'auto'"):
+        LexicalModel(tax, describes_nodes="yes").fit(texts, labels)
+
+
 def test_without_documents_the_taxonomy_alone_answers() -> None:
     model = LexicalModel(taxonomy()).fit()
     assert model.predict([{"title": "Owls and bats", "text": "Owls eat bats."}, {"title": "Tea", "text": ""}]) == [

@@ -212,8 +212,41 @@ def test_label_sets_can_be_mixed_as_they_are_given() -> None:
     given = fit_mixture(sources, truth.astype(np.int8), tax, learn="given")
     assert not given.lifts
     assert ((given(sources, tax) > 0) == truth[:, given.nodes]).mean() > 0.95
-    with pytest.raises(LinnaeusError, match="learn='all'; expected 'closed' or 'given'"):
+    with pytest.raises(LinnaeusError, match="learn='all'; expected 'closed', 'given' or 'first'"):
         fit_mixture(sources, truth.astype(np.int8), tax, learn="all")
+
+
+def rare_and_frequent() -> tuple[Taxonomy, np.ndarray, dict[str, SourceScores], np.ndarray]:
+    """Documents whose label is frequent, or has no training document: one source knows the former, one finds all."""
+    rng = np.random.default_rng(0)
+    tax = Taxonomy.flat([f"n{i:02}" for i in range(40)])
+    label = np.where(rng.random(400) < 0.7, rng.integers(0, 20, 400), rng.integers(20, 40, 400))
+    truth = np.eye(40)[label]
+    truth[:40, 1] = 1.0  # some have two labels
+    known = truth[:, :20] * 2 + rng.normal(size=(400, 20))
+    found = truth * 2 + np.where(np.arange(40) < 20, 2.0, 0.7) * rng.normal(size=truth.shape) - 3 * (np.arange(40) > 19)
+    sources = {"words": SourceScores(known, np.arange(20)), "names": SourceScores(found, np.arange(40))}
+    return tax, truth, sources, np.where(np.arange(40) < 20, 30, 0)
+
+
+def test_what_comes_first_is_learned_for_nodes_with_and_without_documents() -> None:
+    tax, truth, sources, met = rare_and_frequent()
+    rows = np.arange(400)
+    train = {name: SourceScores(source.S[:300], source.nodes) for name, source in sources.items()}
+    Y = tax.indicator([[f"n{j:02}" for j in np.flatnonzero(row)] for row in truth])
+    limits = 0.3, None, 1e-6, 100
+    mixture = mixed_scores.learn_first(train, Y[:300], tax, np.arange(40), *limits, learned_from=met)
+    assert mixture.single
+    assert mixture.gap <= 1e-6 * mixture.objective
+    assert (mixture.weights[20:, 0] == 0).all()  # a source without scores of a group says nothing about it
+    assert len(np.unique(mixture.weights, axis=0)) == 2
+    right = {name: truth[rows, source.S.argmax(axis=1)][300:].mean() for name, source in sources.items()}
+    first = truth[rows, mixture(sources, tax).argmax(axis=1)][300:]
+    assert first.mean() > max(right.values()) + 0.05
+    assert first[truth[300:, 20:].any(axis=1)].mean() > 0.5
+    public = fit_mixture(sources, Y, tax, learn="first")
+    assert public.single
+    assert not public.closed
 
 
 def test_nodes_with_few_documents_are_nearer_to_their_parents_than_others() -> None:

@@ -23,6 +23,7 @@ from linnaeus.features import DenseFeatures, EmbeddedText, KernelMap, TextFeatur
 from linnaeus.features.analysis import parse_analyser
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.names import has_words
 from linnaeus.typing import CSR, Matrix
 
 if TYPE_CHECKING:
@@ -96,8 +97,8 @@ class Candidate:
         The variant of the features, one of `feature_variants`; of a mixture those in front of all its sources.
     C : float or None
         Relative to the mean squared length of the vectors; of a mixture that of its weights. None: the model has none.
-    learn : {"given", "closed", "frontier"} or None
-        What the model learns; None for models without the choice.
+    learn : {"given", "closed", "frontier", "first"} or None
+        What the model learns; None for models without the choice. "first" is for mixtures only.
     pull : float or None
         Pull of inner nodes towards zero; None for models without it.
     sources : tuple of Candidate
@@ -189,12 +190,15 @@ def first_candidate(
     features = TEXTS if model in registry.DOCUMENT_MODELS else features
     open_ = {name for name in ("C", "learn", "pull") if name in known and name not in fixed}
     learn = (learn or str(known["learn"])) if "learn" in open_ and known["learn"] in LEARN else None
-    C = _USUAL_C.get(model, 1.0) if "C" in open_ else None
+    # Models of documents as they were read have few weights for all nodes, which C hardly changes.
+    C = _USUAL_C.get(model, 1.0) if "C" in open_ and features != TEXTS else None
     return Candidate(model, features, C, learn, 0.0 if "pull" in open_ else None)
 
 
 def document_models(features: Transformer | None, taxonomy: Taxonomy) -> list[str]:
-    """Models that take documents as they were read, where these are texts and the taxonomy has texts to find in them.
+    """Models that take documents as they were read.
+
+    They are for texts, where the taxonomy has texts, or names of words, to find in them.
 
     Examples
     --------
@@ -202,7 +206,7 @@ def document_models(features: Transformer | None, taxonomy: Taxonomy) -> list[st
     []
     """
     words = isinstance(features, TextFeatures) and features.analyser().kind not in ("char", "char_wb")
-    return list(registry.DOCUMENT_MODELS) if words and len(taxonomy.texts) else []
+    return list(registry.DOCUMENT_MODELS) if words and (len(taxonomy.texts) or has_words(taxonomy)) else []
 
 
 def make_model(candidate: Candidate, taxonomy: Taxonomy | None, scale: float, **usual: object) -> TaxonomyClassifier:

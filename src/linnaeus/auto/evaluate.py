@@ -41,6 +41,7 @@ from linnaeus.features import KernelMap
 from linnaeus.features.documents import take_documents
 from linnaeus.mixture import Mixture, mixed_held_out
 from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.models.mixed_scores import FIRST
 from linnaeus.pipeline import Pipeline
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.closure import is_closed
@@ -256,26 +257,41 @@ class Evaluator:
         self.measuring_seconds = max(self.measuring_seconds, outcome.seconds - fitting)
         return outcome
 
-    def mix(self, sources: list[Outcome], C: float | None = None) -> Outcome:
+    @property
+    def mixes_first(self) -> bool:
+        """Whether mixtures learn which label comes first."""
+        return self.measure == measures.FIRST and not self.closed
+
+    def mix(self, sources: list[Outcome], like: Candidate | None = None) -> Outcome:
         """Measure a mixture of candidates by their held-out scores; nothing is fitted but the weights.
 
-        The value of C is the better of two, unless it is given: documents of few labels or many.
+        The value of C is the better of two, unless a mixture is given: documents of few labels or many. Where the first
+        suggestion counts, it is not chosen: few weights are learned.
         """
-        tried = [self._mixed(sources, value) for value in (_MIXTURE_C if C is None else (C,))]
-        return max(tried, key=lambda one: one.value)
+        if like is not None:
+            assert like.C is not None
+            return self._mixed(sources, like.C, like.learn or "closed")
+        ways = [(_MIXTURE_C[0], FIRST)] if self.mixes_first else []
+        if self.one_label or not ways:
+            ways += [(C, "closed") for C in _MIXTURE_C]
+        return max((self._mixed(sources, *way) for way in ways), key=lambda one: one.value)
 
-    def _mixed(self, sources: list[Outcome], C: float) -> Outcome:
+    def _mixed(self, sources: list[Outcome], C: float, learn: str) -> Outcome:
         began = time.perf_counter()
         held_out = {f"source {i + 1}": one.held for i, one in enumerate(sources) if one.held is not None}
         with single_blas_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            mixed = mixed_held_out(held_out, C=C, sample_weight=self.weights)
+            met = None  # each document was left out in turn
+            if len(self.splits) == 1:
+                met = np.bincount(self.Y[self.splits[0][0]].indices, minlength=self.taxonomy.n_nodes)
+            mixed = mixed_held_out(held_out, C=C, sample_weight=self.weights, learn=learn, learned_from=met)
             back = np.searchsorted(mixed.documents, self.rows)
             own = None if mixed.own is None else self._as_given(mixed.own[back], mixed, False)
             held = replace(mixed, S=mixed.S[back], Y=mixed.Y[back], documents=self.rows, own=own)
             front = {one.candidate.features for one in sources}
             features = front.pop() if len(front) == 1 else TEXTS if TEXTS in self.variants else PLAIN
-            candidate = Candidate(MIXTURE, features, C, sources=tuple(one.candidate for one in sources))
+            kind = learn if learn == FIRST else None
+            candidate = Candidate(MIXTURE, features, C, kind, sources=tuple(one.candidate for one in sources))
             way = "softmax" if self.one_label else "project"
             first = held.nodes[np.argmax(_dense(held.S), axis=1)]
             outcome = self._measured(candidate, sources[0].n_docs, held, way, began, first)
@@ -309,7 +325,8 @@ class Evaluator:
                 model = Pipeline(model, clone(features).set_params(features=None))
             sources.append((f"source {i + 1}", model))
         assert candidate.C is not None
-        return Mixture(sources, self.taxonomy, C=candidate.C, random_state=self.seed)
+        learn = candidate.learn or "closed"
+        return Mixture(sources, self.taxonomy, C=candidate.C, learn=learn, random_state=self.seed)
 
     def _held_out(
         self, candidate: Candidate, n_docs: int, max_time: float | None

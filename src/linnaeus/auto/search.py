@@ -92,8 +92,8 @@ _FOR_FIRST, _FOR_ROUNDS = 0.4, 0.75  # share of the budget that is over after th
 _LARGEST_LAST = 0.4  # share of the budget that the last fit of a candidate may take
 _OVER = 1.1  # times the budget that the last fit may end at, where others took longer than was forecast
 _SMALL_LAST = 0.1  # share of the budget that a last fit may always take: a far worse model would be a bad bargain
-_OVER_USUAL = 1.5  # the same where nobody gave a budget: a clearly worse model would be a bad bargain for some seconds
 _FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how far below the best they may be
+_MIXING, _MIXING_FIRST = 3e-6, 1e-6  # seconds for each score of a mixture, and of one that learns what comes first
 _FOLD_FITS, _FOR_FOLDS = 5.5, 0.25  # fits that holding out every document takes, and the most of the budget for them
 
 
@@ -114,7 +114,7 @@ class Search:
     decided: Candidate | None = None  # the best of nearly equal ones
     folded: dict[Candidate, Outcome] = field(default_factory=dict)  # with every document held out once
     n_skipped: int = 0
-    mixing: float = 3e-6  # seconds of a mixture for each score that it is learned from
+    mixing: float | None = None  # seconds of a mixture for each score that it is learned from, where one was made
     usual: bool = False  # whether nobody gave a budget
     share: float = 1.0  # of the budget that the present round may use up
     leader: Candidate | None = (
@@ -259,7 +259,7 @@ class Search:
         assert self.budget is not None
         kinds = self._best_kinds()[:2]
         other = self._fit_seconds(kinds[-1]) if len(kinds) > 1 else 0.0
-        seconds = self.mixing * self._pairs(kinds) + self._last * other
+        seconds = self._mixing_seconds(kinds) + self._last * other
         return seconds if seconds <= _FOR_MIXING * self.budget else 0.0
 
     def _last_best(self) -> Candidate | None:
@@ -317,7 +317,7 @@ class Search:
         if self.budget is None or outcome is self.tried[0]:
             return True
         seconds = self._last * self._fit_seconds(outcome) + self._after()
-        latest = self.budget * (_OVER_USUAL if self.usual else _OVER)
+        latest = self.budget * _OVER
         return seconds <= _SMALL_LAST * self.budget or self.spent + seconds <= latest
 
     def _limit(self, candidate: Candidate, n_docs: int, *, new: bool, must: bool) -> float | None:
@@ -330,7 +330,7 @@ class Search:
             return None
         measuring = self.evaluator.measuring_seconds
         leads = candidate == self.leader and n_docs == self.evaluator.n_learn
-        latest = self.budget * (_OVER_USUAL if leads else 1.0)
+        latest = self.budget * (_OVER if leads else 1.0)
         whole = (latest - self.spent - measuring - self._after()) / (1.0 + self._last)
         if leads:
             return max(1.0, whole)
@@ -344,7 +344,7 @@ class Search:
     def _affordable(self, candidate: Candidate, n_docs: int) -> bool:
         seconds = self._forecast(candidate, n_docs)
         if self.budget is not None and candidate == self.leader and n_docs == self.evaluator.n_learn:
-            return self.spent + (1.0 + self._last) * seconds + self._after() <= _OVER_USUAL * self.budget
+            return self.spent + (1.0 + self._last) * seconds + self._after() <= _OVER * self.budget
         after = max(0.0, seconds - self._last_fit()) * self._last if n_docs == self.evaluator.n_learn else 0.0
         if self.budget is not None and self.spent + seconds > self.share * self.budget:
             return False
@@ -663,8 +663,13 @@ class Search:
         assert self.budget is not None
         again = sum(one.seconds for one in sources if one.held is None)
         last = self._last * sum(self._fit_seconds(one) for one in sources)
-        mixing = self.mixing * self._pairs(sources)
-        return self.spent + again + mixing + last + self._after() < self.budget
+        latest = self.budget * _OVER  # as for the last fit of the best alone
+        return self.spent + again + self._mixing_seconds(sources) + last + self._after() < latest
+
+    def _mixing_seconds(self, sources: list[Outcome]) -> float:
+        """Seconds that a mixture of these is forecast to take."""
+        few = self.evaluator.mixes_first and not self.evaluator.one_label
+        return (self.mixing or (_MIXING_FIRST if few else _MIXING)) * self._pairs(sources)
 
     def _pairs(self, sources: list[Outcome]) -> int:
         """Scores that a mixture is learned from."""
@@ -723,7 +728,7 @@ class Search:
             return None
         folds, limit = self._folds, (self.budget - self.spent - last) / len(parts)
         outcomes = [self._folded(one, limit) for one in parts]
-        refined = folds.with_cut(folds.mix(outcomes, chosen.candidate.C) if chosen.sources else outcomes[0])
+        refined = folds.with_cut(folds.mix(outcomes, chosen.candidate) if chosen.sources else outcomes[0])
         self.notes.append(
             f"The cut and the probabilities are learned from scores of all {len(folds.rows):,} documents in "
             f"{len(folds.splits)} folds ({folds.measure.replace('_', ' ')} {refined.value:.4f})."

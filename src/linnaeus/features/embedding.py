@@ -35,6 +35,7 @@ from linnaeus.features.text import TextFeatures
 from linnaeus.features.text_encoder import TextEncoder
 from linnaeus.features.word_vectors import OwnVectors, WordVectors, open_vectors
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.names import words_of_name
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, ObjectArray
 
 __all__ = ["OWN", "EmbeddedText", "WordParts", "node_texts"]
@@ -430,7 +431,7 @@ def node_texts(taxonomy: Taxonomy) -> list[str]:
     ['cat', 'dog']
     """
     named = {taxonomy.root, *taxonomy.texts.node.tolist()}
-    others = (taxonomy.display(v) for v in range(taxonomy.n_nodes) if v not in named)
+    others = (words_of_name(taxonomy.display(v)) for v in range(taxonomy.n_nodes) if v not in named)
     texts = chain((entry.text for entry in taxonomy.texts), others)
     return [text[:_LONGEST_TEXT] for text in islice(texts, _MOST_TEXTS)]
 

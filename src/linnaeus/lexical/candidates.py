@@ -40,7 +40,7 @@ from linnaeus.lexical.relations import Relations
 from linnaeus.lexical.words import WordStream
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, ObjectArray
 
-__all__ = ["FEATURES", "LEARNED", "OF_WHOLE", "Candidates", "NodeCounts", "find_candidates"]
+__all__ = ["FEATURES", "LEARNED", "OF_WHOLE", "Candidates", "NodeCounts", "find_candidates", "first_nodes"]
 
 LEARNED = ("rarity", "use", "precision")
 OF_INCOMPLETE = ("incomplete", "missing", "information")
@@ -127,7 +127,9 @@ class Candidates:
         return Candidates(self.indptr, self.nodes, {**self.values, **counts.features(self.nodes, group)})
 
 
-def find_candidates(matcher: LabelMatcher, relations: Relations, documents: ObjectArray) -> Candidates:
+def find_candidates(
+    matcher: LabelMatcher, relations: Relations, documents: ObjectArray, *, describe_nodes: bool = False
+) -> Candidates:
     """The candidates of documents with all features that need no training documents.
 
     Parameters
@@ -138,6 +140,9 @@ def find_candidates(matcher: LabelMatcher, relations: Relations, documents: Obje
         The taxonomy.
     documents : ndarray of object
         Documents as `as_documents` returns them.
+    describe_nodes : bool, default=False
+        Whether documents begin with the name of a node that they describe. Such nodes are not candidates, nor do they
+        count for those near them in the taxonomy.
 
     Returns
     -------
@@ -145,20 +150,64 @@ def find_candidates(matcher: LabelMatcher, relations: Relations, documents: Obje
         One entry for every document and node that has a label in it.
     """
     stream = matcher.stream(documents)
-    whole = _candidates(matcher, relations, stream, matcher.find(stream, scattered=True))
-    return _with_incomplete(matcher, stream, whole)
+    found = matcher.find(stream, scattered=True)
+    none: IntArray = np.zeros(0, dtype=np.int64)
+    described = _first_nodes(matcher, stream, found) if describe_nodes else (none, none)
+    whole = _candidates(matcher, relations, stream, found, described)
+    return _with_incomplete(matcher, stream, whole, described)
 
 
-def _candidates(matcher: LabelMatcher, relations: Relations, stream: WordStream, found: Matches) -> Candidates:
+def first_nodes(matcher: LabelMatcher, documents: ObjectArray) -> tuple[IntArray, IntArray]:
+    """Documents and nodes of which a label stands at the beginning of the document.
+
+    Parameters
+    ----------
+    matcher : LabelMatcher
+        The labels.
+    documents : ndarray of object
+        Documents as `as_documents` returns them.
+
+    Returns
+    -------
+    tuple of (ndarray of int, ndarray of int)
+        Numbers of documents and nodes; a document begins with several nodes where these have the same label.
+    """
+    stream = matcher.stream(documents)
+    return _first_nodes(matcher, stream, matcher.find(stream))
+
+
+def _first_nodes(matcher: LabelMatcher, stream: WordStream, found: Matches) -> tuple[IntArray, IntArray]:
+    first = np.flatnonzero(np.isin(found.start, stream.bounds[:-1]) & ~found.scattered)
+    match, entry = _entries(matcher, found.phrase[first])
+    return stream.documents_of(found.start[first])[match], matcher.meanings.node[entry]
+
+
+def _entries(matcher: LabelMatcher, phrase: IntArray) -> tuple[IntArray, IntArray]:
+    """Entries of the meanings of phrases, and the place of the phrase of each."""
+    indptr = matcher.meanings.indptr
+    count = np.diff(indptr)[phrase]
+    place: IntArray = np.repeat(np.arange(len(phrase)), count)
+    ends = np.cumsum(count)
+    return place, np.repeat(indptr[phrase] - (ends - count), count) + np.arange(len(place))
+
+
+def _candidates(
+    matcher: LabelMatcher,
+    relations: Relations,
+    stream: WordStream,
+    found: Matches,
+    described: tuple[IntArray, IntArray],
+) -> Candidates:
     meanings = matcher.meanings
     ambiguity = np.diff(meanings.indptr)[found.phrase]
-    match: IntArray = np.repeat(np.arange(len(found)), ambiguity)  # of every occurrence of a node
-    ends = np.cumsum(ambiguity)
-    entry: IntArray = np.repeat(meanings.indptr[found.phrase] - (ends - ambiguity), ambiguity) + np.arange(len(match))
+    match, entry = _entries(matcher, found.phrase)  # of every occurrence of a node
     start, length = found.start[match], found.length[match]
     document = stream.documents_of(found.start)[match]
     node = meanings.node[entry]
     order = np.lexsort((start, node, document))
+    if len(described[0]):
+        n_nodes = relations.n_nodes
+        order = order[~np.isin(document * n_nodes + node, described[0] * n_nodes + described[1])[order]]
     match, entry, start, length, document, node = (
         array[order] for array in (match, entry, start, length, document, node)
     )
@@ -200,10 +249,13 @@ def _candidates(matcher: LabelMatcher, relations: Relations, stream: WordStream,
     return Candidates(indptr, nodes, {name: np.asarray(value, dtype=np.float64) for name, value in values.items()})
 
 
-def _with_incomplete(matcher: LabelMatcher, stream: WordStream, whole: Candidates) -> Candidates:
+def _with_incomplete(
+    matcher: LabelMatcher, stream: WordStream, whole: Candidates, described: tuple[IntArray, IntArray]
+) -> Candidates:
     """Candidates with those of which documents have some words only."""
     of_whole = whole.documents
-    some = matcher.incomplete.find(stream.roots, stream.bounds, stream.title_ends, (of_whole, whole.nodes))
+    left_out = np.concatenate([of_whole, described[0]]), np.concatenate([whole.nodes, described[1]])
+    some = matcher.incomplete.find(stream.roots, stream.bounds, stream.title_ends, left_out)
     size, number = np.maximum(np.diff(stream.bounds), 1), np.maximum(np.diff(whole.indptr), 1)
     more = {
         "title": some.in_title,

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.names import words_of_name
 
 __all__ = ["KINDS", "LabelText", "forms_of", "label_texts"]
 
@@ -34,7 +35,7 @@ def label_texts(taxonomy: Taxonomy, language: str | None = None) -> list[LabelTe
     Parameters
     ----------
     taxonomy : Taxonomy
-        Nodes without labels in its texts are named by their display labels.
+        Nodes without labels in its texts are named by their display labels, or the words of their names.
     language : str, default=None
         A language tag that selects labels; all languages by default.
 
@@ -52,7 +53,8 @@ def label_texts(taxonomy: Taxonomy, language: str | None = None) -> list[LabelTe
     texts = taxonomy.texts.labels(language if len(taxonomy.texts) else None)
     found = list(map(LabelText, texts.node.tolist(), texts.kind.tolist(), texts.text.tolist()))
     named = set(texts.node.tolist())
-    found += [LabelText(v, KINDS[0], taxonomy.display(v)) for v in range(taxonomy.n_nodes) if v not in named]
+    others = (v for v in range(taxonomy.n_nodes) if v not in named)
+    found += [LabelText(v, KINDS[0], words_of_name(taxonomy.display(v))) for v in others]
     kept = [label for label in found if label.node != taxonomy.root and 0 < len(label.text) <= _LONGEST]
     return sorted(kept, key=lambda label: label.node)
 

@@ -30,7 +30,15 @@ from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding import decoder as make_decoder
 from linnaeus.errors import DataError, ParameterError, check_number
 from linnaeus.features.analysis import Analyser
-from linnaeus.lexical.candidates import FEATURES, LEARNED, OF_WHOLE, Candidates, NodeCounts, find_candidates
+from linnaeus.lexical.candidates import (
+    FEATURES,
+    LEARNED,
+    OF_WHOLE,
+    Candidates,
+    NodeCounts,
+    find_candidates,
+    first_nodes,
+)
 from linnaeus.lexical.labels import KINDS
 from linnaeus.lexical.matcher import LabelMatcher, word_spans
 from linnaeus.lexical.relations import Relations
@@ -70,6 +78,9 @@ NOT_FOUND = -12.0  # the score of a node that is not found, without training doc
 
 _GROUPS = 5
 _MOST_ROWS = 500_000  # candidates that the regression learns from
+_DESCRIBING = 5_000  # documents by which it is decided whether documents describe nodes
+_LEAST_DESCRIBING = 20  # of these, documents that begin with the name of a node
+_DESCRIBED = 2.0  # times as often as the node itself its parent has to be a label of these
 _FREE = 10.0  # scale of the column of fixed scores: its weight is regularised 100 times less than others
 
 
@@ -160,6 +171,11 @@ class LexicalModel(TaxonomyClassifier):
     use_frequency : bool, default=True
         Whether nodes that are frequent labels are also answered where they are not found, such as a general heading
         that most documents have.
+    describes_nodes : bool or "auto", default="auto"
+        Whether documents are entries of the vocabulary itself, such as new terms with their definitions, that begin
+        with the name of what they describe and have broader nodes as labels. The node that a document describes is not
+        an answer then, and says nothing about its parents. "auto" decides by training documents: where the parent of
+        a node that stands first is a label more often than the node.
     tol : float, default=1e-4
         The certified relative gap at which the weights are final.
     max_iter : int, default=1000
@@ -174,6 +190,8 @@ class LexicalModel(TaxonomyClassifier):
         The constant of the score of a candidate.
     cut_ : float
         The score from which a node is answered: the best for micro-F1 on the training documents.
+    describes_nodes_ : bool
+        Whether documents describe nodes.
     n_docs_ : int
         Number of training documents.
 
@@ -193,6 +211,7 @@ class LexicalModel(TaxonomyClassifier):
     node_evidence_: FloatArray
     unmatched_: FloatArray
     cut_: float
+    describes_nodes_: bool = False  # of models saved before it was stored
     n_docs_: int
 
     def __init__(
@@ -203,6 +222,7 @@ class LexicalModel(TaxonomyClassifier):
         language: str | None = None,
         analyzer: str = "stems",
         use_frequency: bool = True,
+        describes_nodes: bool | str = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
     ) -> None:
@@ -211,6 +231,7 @@ class LexicalModel(TaxonomyClassifier):
         self.language = language
         self.analyzer = analyzer
         self.use_frequency = use_frequency
+        self.describes_nodes = describes_nodes
         self.tol = tol
         self.max_iter = max_iter
 
@@ -225,6 +246,8 @@ class LexicalModel(TaxonomyClassifier):
             raise ParameterError(f"analyzer={self.analyzer!r}; expected 'stems', 'lemmas' or 'word'.")
         if not isinstance(self.use_frequency, (bool, np.bool_)):
             raise ParameterError(f"use_frequency={self.use_frequency!r}; expected True or False.")
+        if self.describes_nodes != "auto" and not isinstance(self.describes_nodes, (bool, np.bool_)):
+            raise ParameterError(f"describes_nodes={self.describes_nodes!r}; expected True, False or 'auto'.")
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
@@ -261,6 +284,7 @@ class LexicalModel(TaxonomyClassifier):
         self.closed_ = self.nested_ = self.one_label_ = False
         self.some_empty_ = True
         self.nodes_ = self._matching()[0].nodes.astype(np.int32)
+        self.describes_nodes_ = self.describes_nodes is True
         self._check_found()
         self._use_fixed_weights()
         self.unmatched_ = np.full(len(self.nodes_), NOT_FOUND)
@@ -292,7 +316,8 @@ class LexicalModel(TaxonomyClassifier):
         n_docs = Y.shape[0]
         n_groups = max(1, min(_GROUPS, n_docs))
         groups = np.arange(n_docs) % n_groups
-        found = find_candidates(matcher, relations, _documents(problem.X))
+        self.describes_nodes_ = self._describe_nodes(_documents(problem.X), Y)
+        found = find_candidates(matcher, relations, _documents(problem.X), describe_nodes=self.describes_nodes_)
         counts = NodeCounts.of(found.complete(), Y, groups, n_groups)
         hit = found.are_labels(Y)
         self._use_fixed_weights()
@@ -305,6 +330,24 @@ class LexicalModel(TaxonomyClassifier):
         self.unmatched_ = counts.unmatched(self.nodes_) if self.use_frequency else np.full(len(self.nodes_), NOT_FOUND)
         self.cut_ = self._best_cut(self._evidence(seen), seen, hit, Y)
         self.n_docs_ = n_docs
+
+    def _describe_nodes(self, documents: ObjectArray, Y: CSR) -> bool:
+        """Whether documents describe nodes: parents of those that stand first are labels more often than these."""
+        if self.describes_nodes != "auto":
+            return bool(self.describes_nodes)
+        tax = self.taxonomy_
+        if tax.kind == "graph" or not tax.n_edges:
+            return False
+        rows = np.unique(np.linspace(0, len(documents) - 1, min(len(documents), _DESCRIBING)).astype(np.int64))
+        document, node = first_nodes(self._matching()[0], documents[rows])
+        gold = Y[rows]
+        own, above = np.zeros(len(rows), dtype=bool), np.zeros(len(rows), dtype=bool)
+        for d, v in zip(document.tolist(), node.tolist(), strict=True):
+            labels = gold.indices[gold.indptr[d] : gold.indptr[d + 1]]
+            own[d] |= v in labels
+            above[d] |= bool(np.isin(tax.parents(v), labels).any())
+        above &= ~own
+        return len(np.unique(document)) >= _LEAST_DESCRIBING and above.sum() > _DESCRIBED * own.sum()
 
     def _learn_weights(self, F: FloatArray, hit: Any, weights: FloatArray | None) -> None:
         """Logistic regression over candidates, in units of the deviation of every feature."""
@@ -365,11 +408,14 @@ class LexicalModel(TaxonomyClassifier):
 
     def _candidates(self, documents: ObjectArray) -> Candidates:
         """Candidates with all features."""
-        found = find_candidates(*self._matching(), documents)
+        found = self._find(documents)
         if self._features is OF_WHOLE:
             found = found.complete()
         learned = self.node_evidence_[found.nodes]
         return replace(found, values={**found.values, **dict(zip(LEARNED, learned.T, strict=True))})
+
+    def _find(self, documents: ObjectArray) -> Candidates:
+        return find_candidates(*self._matching(), documents, describe_nodes=self.describes_nodes_)
 
     @property
     def _features(self) -> tuple[str, ...]:
@@ -431,7 +477,7 @@ class LexicalModel(TaxonomyClassifier):
 
     def known_terms(self, documents: object) -> IntArray:
         """Number of nodes with a label in each document; where it is 0, the answer is the same for all documents."""
-        found = find_candidates(*self._matching(), as_documents(documents))
+        found = self._find(as_documents(documents))
         return np.diff(found.complete().indptr)
 
     def keep_documents(self, X: object, y: object, names: Any = None) -> TaxonomyClassifier:

@@ -36,6 +36,7 @@ from linnaeus.decoding.probability.curves import logistic_regression
 from linnaeus.errors import DataError, ParameterError, warn_user
 from linnaeus.models.explaining import LABEL, PARENT, WORD, NodeExplanation
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.names import words_of_name
 from linnaeus.taxonomy.texts import listed
 from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix, ObjectArray
 
@@ -80,7 +81,8 @@ def node_texts(taxonomy: Taxonomy) -> Iterator[tuple[int, float, str]]:
     texts = taxonomy.texts
     root = -1 if taxonomy.root is None else taxonomy.root
     if not len(texts):
-        yield from ((v, 1.0, taxonomy.display(v)[:_LONGEST]) for v in nodes_with_texts(taxonomy).tolist())
+        nodes = nodes_with_texts(taxonomy).tolist()
+        yield from ((v, 1.0, words_of_name(taxonomy.display(v))[:_LONGEST]) for v in nodes)
         return
     for kinds, weight, longest in (
         (("preferred", "alternative", "hidden"), 1.0, _LONGEST),

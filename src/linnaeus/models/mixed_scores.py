@@ -25,6 +25,10 @@ expected to fall.
 Where nodes with one document are few, and for the soft-max, weights are those of parents, and the constant is that with
 which the expected number of labels is met; the soft-max is not raised.
 
+Where it counts which label comes first (`learn_first`), t is a soft-max as well, also where documents have several
+labels, and nodes with 0, 1-2, 3-5, 6-19 and more documents share one curve of every source: weights of single nodes say
+nothing where few documents are held out. In `solvers.mixing` the groups take the place of the nodes below one root.
+
 A source is anything that has scores of the same documents: a model's scores of documents that it has not seen, or a
 label file of another tool.
 """
@@ -46,12 +50,14 @@ from linnaeus.decoding.probability.coherence import lifted
 from linnaeus.decoding.probability.curves import logistic_regression, platt
 from linnaeus.engine import blocks, rows_that_fit
 from linnaeus.errors import DataError, ParameterError, check_number, nearest, place, warn_user
-from linnaeus.models.solvers.mixing import MixingProblem, MixingSolution, pulls_of
+from linnaeus.models.solvers.mixing import MixingProblem, MixingSolution, Pulls, pulls_of
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
-__all__ = ["MixtureWeights", "SourceScores", "fit_mixture", "mixture_targets"]
+__all__ = ["FIRST", "MixtureWeights", "SourceScores", "fit_mixture", "mixture_targets"]
+
+FIRST = "first"  # what is learned where it counts which label comes first
 
 _PAIRS = 4_000_000  # of documents and nodes that are used
 _SHARE_STEPS, _SHARE_TOLERANCE = 30, 1e-3  # of offsets, which the constants of the mixture correct anyway
@@ -60,6 +66,7 @@ _BLOCK = 256 * 2**20  # bytes of scores held at once: lifting scores is quicker 
 _POOL = 200_000  # pairs of a level that its slope is fitted on
 _MOST = 100  # best nodes of a document and source that are pairs, or fewer where there are many documents
 _FEW = (3, 6, 20)  # nodes with 1-2, with 3-5 and with 6-19 documents share their curves,
+_GROUPS = (1, *_FEW)  # the same and nodes without documents, where it counts which label comes first
 _SHARING = 30  # where there are this many of them
 _FEWEST = 10  # best nodes of a document and source that are used in any case
 _BEST = 10  # nodes of a document, on average, whose scores are high enough to be answered without documents
@@ -315,8 +322,9 @@ def fit_mixture(
         The certified relative gap at which the weights are final.
     max_iter : int, default=100
         The most Newton steps.
-    learn : {"closed", "given"}, default="closed"
-        Whether scores of label sets are of a node or anything below it, or of the node itself.
+    learn : {"closed", "given", "first"}, default="closed"
+        Whether scores of label sets are of a node or anything below it, of the node itself, or say which node should
+        come first.
 
     Returns
     -------
@@ -342,29 +350,33 @@ def fit_mixture(
     given = _ordered(sources, list(sources))
     Y, taxonomy, _ = check_labels(y, taxonomy, len(given[0].S))
     closed = learns_closed(learn)
-    Y, single = mixture_targets(Y, taxonomy, closed=closed)
+    Y, single = mixture_targets(Y, taxonomy, learn)
     if not Y.nnz:
         raise DataError("y has no label at all: every document has an empty set.")
     nodes = mixed_nodes(given, Y, taxonomy, single, closed=closed)
     weights = check_weights(sample_weight, Y.shape[0])
     limits = C, weights, tol, max_iter
     named = dict(zip(sources, given, strict=True))
+    if learn == FIRST:
+        return learn_first(named, Y, taxonomy, nodes, *limits)
     return learn_weights(named, Y, taxonomy, nodes, single, *limits, closed=closed)
 
 
 def learns_closed(learn: object) -> bool:
-    """Whether ``learn`` is "closed"; an error unless it is "closed" or "given"."""
-    if learn not in ("closed", "given"):
-        raise ParameterError(f"learn={learn!r}; expected 'closed' or 'given'.")
+    """Whether ``learn`` is "closed"; an error unless it is "closed", "given" or "first"."""
+    if learn not in ("closed", "given", FIRST):
+        raise ParameterError(f"learn={learn!r}; expected 'closed', 'given' or 'first'.")
     return learn == "closed"
 
 
-def mixture_targets(Y: CSR, taxonomy: Taxonomy, *, closed: bool = True) -> tuple[CSR, bool]:
-    """What mixed scores are of: the only label of each document, or label sets; and whether it is the former."""
+def mixture_targets(Y: CSR, taxonomy: Taxonomy, learn: str = "closed") -> tuple[CSR, bool]:
+    """What mixed scores are of, labels or label sets, and whether they are those of a soft-max over labels."""
+    if learn == FIRST:
+        return Y, True
     frontier = taxonomy.frontier(Y)
     if (np.diff(frontier.indptr) == 1).all():
         return frontier, True
-    return taxonomy.close(Y, keep_root=False) if closed else Y, False
+    return taxonomy.close(Y, keep_root=False) if learn == "closed" else Y, False
 
 
 def mixed_nodes(
@@ -435,6 +447,62 @@ def learn_weights(
         list(sources), nodes, slope, offset, prior, W[:, :-1], W[:, -1], pulls.vertices, found.weights, single,
         float(found.objective), float(found.gap), found.n_iter, closed,
     )  # fmt: skip
+
+
+def learn_first(
+    sources: Mapping[str, SourceScores],
+    Y: CSR,
+    taxonomy: Taxonomy,
+    nodes: IntArray,
+    C: float,
+    weights: FloatArray | None,
+    tol: float,
+    max_iter: int,
+    *,
+    learned_from: IntArray | None = None,
+    counts: IntArray | None = None,
+) -> MixtureWeights:
+    """Weights with which the first label is right most often, one for each group of nodes.
+
+    ``learned_from`` are the documents of every node of the taxonomy that the sources had learned from; None where each
+    document of Y was left out in turn. ``counts`` are those of the sources whose scores will be mixed; None: the same.
+    """
+    own = np.bincount(Y.indices, minlength=taxonomy.n_nodes)
+    counts = learned_from if counts is None else counts
+    counts = own if counts is None else counts
+    given, n_groups = list(sources.values()), len(_GROUPS) + 1
+    # A label that no source has found would make low scores look likely.
+    pairs = _pairs(given, Y, taxonomy, nodes, True, False, add_labels=False)
+    met = own[nodes[pairs.column]] - pairs.truth if learned_from is None else learned_from[nodes[pairs.column]]
+    group, group_of_node = (np.searchsorted(_GROUPS, n, side="right") for n in (met, counts[nodes]))
+    curves = [_softmax_curves(F, pairs, taxonomy.depth[nodes], np.zeros(len(nodes))) for F in pairs.scores.T]
+    slope = np.column_stack([curve[0] for curve in curves])
+    starts = np.flatnonzero(np.diff(pairs.document, prepend=-1))
+    size = np.diff(np.append(starts, len(pairs.document)))
+    truth = pairs.truth / np.repeat(np.add.reduceat(pairs.truth.astype(np.float64), starts), size)
+    Z, known = slope[0] * pairs.scores, np.ones((n_groups, len(given)), dtype=bool)
+    for s, source in enumerate(given):  # a source that scores no node of a group says nothing about it
+        scored = np.isin(nodes, source.nodes)
+        known[:, s] = np.bincount(group, scored[pairs.column], n_groups) > 0
+        Z[~known[group, s], s] = 0.0
+    c = np.full(len(Z), C) if weights is None else C * weights[pairs.document]
+    found = MixingProblem(Z, truth, group + 1, c, _star(n_groups), starts).solve(tol, max_iter)
+    _warn(found, tol, max_iter)
+    W = np.where(np.column_stack([known, np.ones(n_groups)]), found.weights[1:], 0.0)[group_of_node]
+    none = np.zeros(len(nodes))
+    return MixtureWeights(
+        list(sources), nodes, slope, np.zeros_like(slope), none, W[:, :-1], W[:, -1], np.array([-1], np.int32),
+        found.weights[:1], True, float(found.objective), float(found.gap), found.n_iter, False,
+    )  # fmt: skip
+
+
+def _star(n: int) -> Pulls:
+    """One vertex above n others."""
+    from scipy import sparse
+
+    laplacian = np.diag(np.append(n + 1.0, np.ones(n)))
+    laplacian[0, 1:] = laplacian[1:, 0] = -1.0
+    return Pulls(np.arange(-1, n, dtype=np.int32), sparse.csr_array(laplacian))
 
 
 # -- nodes without documents -------------------------------------------------------------------------------------------
@@ -684,8 +752,20 @@ class _Pairs(NamedTuple):
     truth: BoolArray
 
 
-def _pairs(given: list[SourceScores], Y: CSR, taxonomy: Taxonomy, nodes: IntArray, single: bool, lifts: bool) -> _Pairs:
-    """All pairs for which a source has a score; of many, the best of every source."""
+def _pairs(
+    given: list[SourceScores],
+    Y: CSR,
+    taxonomy: Taxonomy,
+    nodes: IntArray,
+    single: bool,
+    lifts: bool,
+    *,
+    add_labels: bool = True,
+) -> _Pairs:
+    """All pairs for which a source has a score; of many, the best of every source.
+
+    The soft-max needs a label: documents without one are left out, unless ``add_labels`` adds it to the best.
+    """
     n_docs, n_nodes = Y.shape[0], len(nodes)
     most = max(_FEWEST, min(_MOST, _PAIRS // (n_docs * len(given))))
     parts = []
@@ -695,8 +775,8 @@ def _pairs(given: list[SourceScores], Y: CSR, taxonomy: Taxonomy, nodes: IntArra
         known = np.logical_or.reduce([np.isfinite(F) for F in scores])
         if most < n_nodes:
             # Label sets are chosen by scores alone: labels with low scores would stay without the other nodes that have
-            # such scores, and low scores would look likely. The soft-max needs the label.
-            chosen = truth.copy() if single else np.zeros_like(truth)
+            # such scores, and low scores would look likely.
+            chosen = truth.copy() if single and add_labels else np.zeros_like(truth)
             for F in scores:
                 np.put_along_axis(chosen, best_columns(np.ascontiguousarray(F), most), True, axis=1)
             known &= chosen
@@ -815,7 +895,7 @@ def _softmax_curves(F: FloatArray, pairs: _Pairs, depth: IntArray, shares: Float
     segment = np.searchsorted(pairs.document[starts], pairs.document)
     F = F - np.maximum.reduceat(F, starts)[segment]
     scale = float(F.std()) or 1.0
-    own = F[pairs.truth]
+    own = np.add.reduceat(np.where(pairs.truth, F, 0.0), starts) / np.add.reduceat(pairs.truth.astype(np.int64), starts)
 
     def loss(t: float) -> float:
         a = np.exp(t) / scale

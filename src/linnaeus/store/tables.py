@@ -333,6 +333,7 @@ _TABLES: dict[str, str] = {
         node_evidence_ float[nodes, learned]
         unmatched_ float[labels]
         cut_ float
+        describes_nodes_? bool
         """,
     "Mixture": """
         sources_ Models
