@@ -92,6 +92,7 @@ _FOR_FIRST, _FOR_ROUNDS = 0.4, 0.75  # share of the budget that is over after th
 _LARGEST_LAST = 0.4  # share of the budget that the last fit of a candidate may take
 _OVER = 1.1  # times the budget that the last fit may end at, where others took longer than was forecast
 _SMALL_LAST = 0.1  # share of the budget that a last fit may always take: a far worse model would be a bad bargain
+_OVER_USUAL = 1.5  # the same where nobody gave a budget: a clearly worse model would be a bad bargain for some seconds
 _FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how far below the best they may be
 _MIXING, _MIXING_FIRST = 3e-6, 1e-6  # seconds for each score of a mixture, and of one that learns what comes first
 _FOLD_FITS, _FOR_FOLDS = 5.5, 0.25  # fits that holding out every document takes, and the most of the budget for them
@@ -317,7 +318,7 @@ class Search:
         if self.budget is None or outcome is self.tried[0]:
             return True
         seconds = self._last * self._fit_seconds(outcome) + self._after()
-        latest = self.budget * _OVER
+        latest = self.budget * (_OVER_USUAL if self.usual else _OVER)
         return seconds <= _SMALL_LAST * self.budget or self.spent + seconds <= latest
 
     def _limit(self, candidate: Candidate, n_docs: int, *, new: bool, must: bool) -> float | None:
