@@ -148,7 +148,7 @@ def test_the_best_of_the_first_rounds_may_use_a_tenth_of_the_usual_budget_more()
     search = begun("hierarchical_f1", 1000.0)
     n_docs = search.evaluator.n_learn
     search.tried[:] = [replace(search.tried[0], n_docs=n_docs, seconds=1.0, fitting=1.0)]
-    best = known(search, "RRSVM", n_docs, 480.0).candidate
+    best = known(search, "RRSVM", n_docs, 440.0).candidate
     new = replace(best, C=3.0)
     assert not search._affordable(new, n_docs)
     search.leader = new
@@ -158,4 +158,4 @@ def test_the_best_of_the_first_rounds_may_use_a_tenth_of_the_usual_budget_more()
     shorter = search._limit(new, n_docs, new=True, must=False)
     assert longer is not None
     assert shorter is not None
-    assert longer > 480.0 > shorter
+    assert longer > 440.0 > shorter
