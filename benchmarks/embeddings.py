@@ -64,6 +64,7 @@ SYSTEMS: dict[str, Callable[[list[str], np.ndarray, list[str], list[str]], Answe
     BASE: linear_svc,
     "OneVsRestSVM, TF-IDF": pipeline(lambda _: terms()),
     "with wordllama": pipeline(lambda _: EmbeddedText(terms(), "wordllama")),
+    "with wordllama and characters": pipeline(lambda _: EmbeddedText(terms(), "wordllama", characters=0.7)),
     "with own vectors": pipeline(lambda _: EmbeddedText(terms())),
     "with own vectors, 3,000 posts without labels": pipeline(lambda others: EmbeddedText(terms(), texts=others)),
 }

@@ -39,6 +39,7 @@ from linnaeus.auto import measures
 from linnaeus.auto.candidates import (
     CHARS,
     EMBEDDED,
+    EMBEDDED_CHARS,
     LOG2,
     MAP,
     PLAIN,
@@ -738,7 +739,7 @@ def _together(outcomes: Iterable[Outcome]) -> list[Outcome]:
     if not outcomes:
         return []
     first = outcomes[0].candidate.features
-    apart = {LOG2, CHARS, EMBEDDED}
+    apart = {LOG2, CHARS, EMBEDDED, EMBEDDED_CHARS}
     return [
         one
         for one in outcomes
