@@ -110,8 +110,10 @@ def test_characters_stand_between_terms_and_embedding_with_the_given_length(tmp_
     n_words, n_terms = features.n_words, features.n_terms
     assert n_words == plain.n_terms < n_terms
     assert X.shape == (len(TEXTS), n_terms + 3) == (len(TEXTS), len(features.get_feature_names_out()))
-    assert (X[:, :n_words] != without[:, :n_words]).nnz == (X[:, n_terms:] != without[:, n_words:]).nnz == 0
-    np.testing.assert_allclose(np.linalg.norm(X[:, n_words:n_terms].toarray(), axis=1), 0.7, rtol=1e-5)
+    assert (X[:, n_terms:] != without[:, n_words:]).nnz == 0
+    shrunk = 1 / np.sqrt(1 + 0.7**2)
+    np.testing.assert_allclose(X[:, :n_words].toarray(), shrunk * without[:, :n_words].toarray(), rtol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(X[:, n_words:n_terms].toarray(), axis=1), 0.7 * shrunk, rtol=1e-5)
     assert features.transform(["purring"])[:, n_words:n_terms].nnz > 0
     pipe = Pipeline(OneVsRestSVM(random_state=0), clone(features)).fit(TEXTS, LABELS)
     store.save(pipe, tmp_path / "model")

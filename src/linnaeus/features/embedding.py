@@ -67,8 +67,8 @@ class EmbeddedText(DocumentTransformer):
         predicts labels of left-out documents best, 0 where own vectors do not help, and 0.5 without labels; see
         `block_weight`.
     characters : float, default=0.0
-        Length of n-grams of 2 to 5 characters within words, where the terms have length 1; 0 leaves them out. With few
-        documents they help beside an embedding; 0.7 is a good value.
+        Length of n-grams of 2 to 5 characters within words relative to that of the terms; both together have length 1.
+        0 leaves them out. With few documents they help beside an embedding; 0.7 is a good value.
     dimension : int, default=100
         Length of own vectors.
     max_terms : int, default=20000
@@ -251,8 +251,10 @@ class EmbeddedText(DocumentTransformer):
         return sum(map(len, self.features_.vocabulary_.values()))
 
     def _beside(self, terms: CSR, characters: CSR) -> CSR:
-        """Terms with the n-grams of characters behind them."""
-        characters.data *= characters.dtype.type(self.characters)
+        """Terms with the n-grams of characters behind them, both together as long as terms alone."""
+        shrunk = 1.0 / math.sqrt(1.0 + self.characters**2)
+        terms.data *= terms.dtype.type(shrunk)
+        characters.data *= characters.dtype.type(self.characters * shrunk)
         return sparse.csr_array(sparse.hstack([terms, characters], format="csr"))
 
     def _joined(self, terms: CSR, embedded: FloatArray) -> CSR:

@@ -119,10 +119,10 @@ class _Words:
         column[columns] = found.contributions[~of_terms] / self.row[columns]
         through = self.parts.parts @ column
         rest = float(found.contributions[~of_terms].sum()) - float(through.sum())  # c'w
-        of_words = self._of_words(found, of_terms)
+        of_words: dict[str, float] = self._of_words(found, of_terms)
         values, n_own = np.concatenate([[*of_words.values()], through]), len(of_words)
         order = np.argsort(-np.abs(values), kind="stable")[:k]
-        kept = order[order >= n_own] - n_own
+        kept = (order[order >= n_own] - n_own).tolist()
         near = self._neighbours(weights, through, kept)
         names = np.empty(len(values), dtype=object)
         names[:n_own] = list(of_words)
