@@ -50,11 +50,13 @@ def linear_svc(texts: list[str], y: np.ndarray, test: list[str], _: list[str]) -
     return LinearSVC(C=1.0).fit(made.fit_transform(texts), y).predict(made.transform(test)), None
 
 
-def pipeline(features: Callable[[list[str]], Any]) -> Callable[[list[str], np.ndarray, list[str], list[str]], Answers]:
+def pipeline(
+    features: Callable[[list[str]], Any], C: float = 1.0
+) -> Callable[[list[str], np.ndarray, list[str], list[str]], Answers]:
     """OneVsRestSVM behind features, which may use texts without labels."""
 
     def run(texts: list[str], y: np.ndarray, test: list[str], others: list[str]) -> Answers:
-        pipe = Pipeline(OneVsRestSVM(random_state=0), features(others)).fit(texts, y)
+        pipe = Pipeline(OneVsRestSVM(C=C, random_state=0), features(others)).fit(texts, y)
         return np.asarray(pipe.predict(test)), getattr(pipe.features_, "weight_", None)
 
     return run
@@ -64,6 +66,7 @@ SYSTEMS: dict[str, Callable[[list[str], np.ndarray, list[str], list[str]], Answe
     BASE: linear_svc,
     "OneVsRestSVM, TF-IDF": pipeline(lambda _: terms()),
     "with wordllama": pipeline(lambda _: EmbeddedText(terms(), "wordllama")),
+    "with wordllama and characters": pipeline(lambda _: EmbeddedText(terms(), "wordllama", characters=0.7), C=0.5),
     "with own vectors": pipeline(lambda _: EmbeddedText(terms())),
     "with own vectors, 3,000 posts without labels": pipeline(lambda others: EmbeddedText(terms(), texts=others)),
 }

@@ -103,6 +103,26 @@ def test_terms_stay_as_they_are_and_the_embedding_has_the_given_length() -> None
     np.testing.assert_allclose(np.linalg.norm(X[:, terms.shape[1] :].toarray(), axis=1), 0.5, rtol=1e-5)
 
 
+def test_characters_stand_between_terms_and_embedding_with_the_given_length(tmp_path) -> None:
+    features = EmbeddedText(TextFeatures(), weight=0.5, dimension=3, characters=0.7)
+    plain = EmbeddedText(TextFeatures(), weight=0.5, dimension=3)
+    X, without = features.fit_transform(TEXTS), plain.fit_transform(TEXTS)
+    n_words, n_terms = features.n_words, features.n_terms
+    assert n_words == plain.n_terms < n_terms
+    assert X.shape == (len(TEXTS), n_terms + 3) == (len(TEXTS), len(features.get_feature_names_out()))
+    assert (X[:, n_terms:] != without[:, n_words:]).nnz == 0
+    shrunk = 1 / np.sqrt(1 + 0.7**2)
+    np.testing.assert_allclose(X[:, :n_words].toarray(), shrunk * without[:, :n_words].toarray(), rtol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(X[:, n_words:n_terms].toarray(), axis=1), 0.7 * shrunk, rtol=1e-5)
+    assert features.transform(["purring"])[:, n_words:n_terms].nnz > 0
+    pipe = Pipeline(OneVsRestSVM(random_state=0), clone(features)).fit(TEXTS, LABELS)
+    store.save(pipe, tmp_path / "model")
+    loaded = store.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.decision_function(TEXTS), pipe.decision_function(TEXTS))
+    with pytest.raises(ParameterError, match="characters=-1"):
+        EmbeddedText(characters=-1).fit(TEXTS)
+
+
 def test_a_document_is_embedded_the_same_in_every_batch() -> None:
     features = EmbeddedText(TextFeatures(), dimension=4).fit(TEXTS, Y)
     together = features.transform(TEXTS).toarray()

@@ -79,3 +79,12 @@ def test_without_an_embedding_all_contributions_come_from_words() -> None:
     (step,) = pipe.explain("a puppy barks", "dogs")
     assert set(step.origins) == set(step.against.origins) == {"word"}
     assert len(step.against.origins) == len(step.against.features)
+
+
+def test_pieces_of_words_are_shown_as_words() -> None:
+    pipe = fitted(OneVsRestSVM(TAX, random_state=0), characters=0.7)
+    (step,) = pipe.explain("the kittens purr", "cats")
+    assert step.score == pytest.approx(step.intercept + step.contributions.sum(), abs=1e-5)
+    words = dict(zip(step.features[step.origins == "word"], step.contributions[step.origins == "word"], strict=True))
+    assert set(words) <= {"the", "kittens", "purr"}
+    assert words["kittens"] > 0

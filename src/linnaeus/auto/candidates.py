@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CHARS",
     "EMBEDDED",
+    "EMBEDDED_CHARS",
     "FAMILIES",
     "GRID",
     "LEARN",
@@ -60,7 +61,7 @@ GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 PULLS = (0.0, 1.0, 10.0, float("inf"))  # from the joint model to one classifier for each label alone
 LEARN = ("given", "closed", "frontier")
 PLAIN, LOG2, CHARS, MAP = "as they are", "log2 weighting", "characters", "rbf map"
-EMBEDDED = "words and wordllama"
+EMBEDDED, EMBEDDED_CHARS = "words and wordllama", "words, characters and wordllama"
 TEXTS = "texts"  # no features: documents as they were read, for models that take them, or make features themselves
 MIXTURE = "Mixture"
 # Models of each family in the order in which they are tried; a search takes the first of each family first.
@@ -78,6 +79,7 @@ _SHORT = 50  # mean number of characters of texts up to which n-grams of charact
 _SHORTER, _CHARACTERS = 200, 3_000_000  # or up to which they are where all texts together have no more characters
 _NARROW = 2_000  # features of sparse vectors up to which a map is tried
 _FEW_PER_LABEL = 100  # documents for each label up to which an embedding is tried
+_FEW_FOR_CHARS, _CHARS_BESIDE = 5_000, 0.7  # documents up to which characters are tried beside it, and their weight
 _LANDMARKS = (600, 2_000)  # of a map, and of a larger one at most
 _ENOUGH = 1_200  # documents from which on a larger map is tried
 _WIDTHS = {"": 1.0, "wider ": 0.5, "narrower ": 2.0}  # of maps: times the gamma that the first of them has chosen
@@ -252,7 +254,7 @@ def feature_variants(
         Number of documents to learn from.
     n_labels : int, default=0
         Number of labels. Where these have few documents and the package wordllama is installed, its vectors of words
-        are tried beside the terms of texts.
+        are tried beside the terms of texts, with few documents also together with n-grams of characters.
     length : float, default=inf
         Mean number of characters of the texts.
 
@@ -268,6 +270,9 @@ def feature_variants(
             variants[LOG2] = clone(features).set_params(weighting="log2", sublinear_tf=False)
         if n_docs <= _FEW_PER_LABEL * n_labels and _can_embed(features):
             variants[EMBEDDED] = EmbeddedText(features, "wordllama", random_state=seed)
+            if n_docs <= _FEW_FOR_CHARS:
+                beside = EmbeddedText(features, "wordllama", characters=_CHARS_BESIDE, random_state=seed)
+                variants[EMBEDDED_CHARS] = beside
         short = length <= _SHORT or (length <= _SHORTER and n_docs * length <= _CHARACTERS)
         if short and features.analyzer == "word" and features.stop_words is None:
             variants[CHARS] = clone(features).set_params(**parse_analyser("chars:2-5"))

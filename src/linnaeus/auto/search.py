@@ -39,6 +39,7 @@ from linnaeus.auto import measures
 from linnaeus.auto.candidates import (
     CHARS,
     EMBEDDED,
+    EMBEDDED_CHARS,
     MAP,
     PLAIN,
     PULLS,
@@ -93,6 +94,7 @@ _LARGEST_LAST = 0.4  # share of the budget that the last fit of a candidate may 
 _OVER = 1.1  # times the budget that the last fit may end at, where others took longer than was forecast
 _SMALL_LAST = 0.1  # share of the budget that a last fit may always take: a far worse model would be a bad bargain
 _OVER_USUAL = 1.5  # the same where nobody gave a budget: a clearly worse model would be a bad bargain for some seconds
+_WORDS = PLAIN, CHARS, EMBEDDED, EMBEDDED_CHARS  # features that see different parts of texts
 _FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how far below the best they may be
 _MIXING, _MIXING_FIRST = 3e-6, 1e-6  # seconds for each score of a mixture, and of one that learns what comes first
 _FOLD_FITS, _FOR_FOLDS = 5.5, 0.25  # fits that holding out every document takes, and the most of the budget for them
@@ -547,7 +549,7 @@ class Search:
 
     def _try_other_words(self) -> None:
         """The best candidate with other parts of texts: words, characters or vectors of words, to mix it with."""
-        best, kinds = self.best(), [name for name in (PLAIN, CHARS, EMBEDDED) if name in self.evaluator.variants]
+        best, kinds = self.best(), [name for name in _WORDS if name in self.evaluator.variants]
         if best is None or best.n_docs < self.evaluator.n_learn or best.candidate.features == TEXTS:
             return
         for features in kinds if len(self.models) > 1 else ():

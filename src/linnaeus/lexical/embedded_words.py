@@ -25,7 +25,7 @@ from linnaeus.errors import LinnaeusError
 from linnaeus.features.analysis import shown
 from linnaeus.features.embedding import EmbeddedText, WordParts
 from linnaeus.models.explaining import EMBEDDING, WORD, Contrast, NodeExplanation
-from linnaeus.typing import CSR, FloatArray, ObjectArray
+from linnaeus.typing import CSR, BoolArray, FloatArray, ObjectArray
 
 __all__ = ["explain_by_word"]
 
@@ -102,7 +102,8 @@ class _Words:
 
     def __init__(self, features: EmbeddedText, documents: object, X: CSR) -> None:
         self.features, self.n_terms = features, features.n_terms
-        self.names = features.features_.get_feature_names_out()
+        self.names, self.n_words = features.features_.get_feature_names_out(), features.n_words
+        self.pieces = None if features.characters_ is None else features.characters_.word_shares(documents)
         self.parts: WordParts = features.word_parts(documents)
         self.row = X.toarray()[0, self.n_terms :].astype(np.float64)
         self.vectors = None if self.parts.approximate else _unit(features.vectors_.vectors(self.parts.words))
@@ -116,14 +117,15 @@ class _Words:
         column[columns] = found.contributions[~of_terms] / self.row[columns]
         through = self.parts.parts @ column
         rest = float(found.contributions[~of_terms].sum()) - float(through.sum())  # c'w
-        values = np.concatenate([found.contributions[of_terms], through])
+        of_words: dict[str, float] = self._of_words(found, of_terms)
+        values, n_own = np.concatenate([[*of_words.values()], through]), len(of_words)
         order = np.argsort(-np.abs(values), kind="stable")[:k]
-        kept = order[order >= of_terms.sum()] - of_terms.sum()
+        kept = (order[order >= n_own] - n_own).tolist()
         near = self._neighbours(weights, through, kept)
         names = np.empty(len(values), dtype=object)
-        names[: of_terms.sum()] = self.names[found.features[of_terms]]
-        names[of_terms.sum() :] = near
-        origins = np.array([WORD] * int(of_terms.sum()) + [EMBEDDING] * len(through), dtype=object)
+        names[:n_own] = list(of_words)
+        names[n_own:] = near
+        origins = np.array([WORD] * n_own + [EMBEDDING] * len(through), dtype=object)
         return replace(
             found,
             intercept=found.intercept + rest,
@@ -131,6 +133,20 @@ class _Words:
             contributions=values[order],
             origins=origins[order],
         )
+
+    def _of_words(self, found: Found, of_terms: BoolArray) -> dict[str, float]:
+        """Contributions of terms by name, with those of n-grams of characters by the words that they are from."""
+        features, values = found.features[of_terms], found.contributions[of_terms]
+        own = features < self.n_words
+        made = dict(zip(self.names[features[own]].tolist(), values[own].tolist(), strict=True))
+        if self.pieces is not None:
+            words, shares = self.pieces
+            row = np.zeros(shares.shape[1])
+            row[features[~own] - self.n_words] = values[~own]
+            for word, value in zip(words.tolist(), (shares @ row).tolist(), strict=True):
+                if value:
+                    made[word] = made.get(word, 0.0) + value
+        return made
 
     def _neighbours(self, weights: FloatArray | None, through: FloatArray, kept: Sequence[int]) -> ObjectArray:
         """Words of the document, those that are kept with the nearest words for or against the node."""

@@ -242,6 +242,10 @@ def _embedded_width(features: EmbeddedText, deep: bool) -> int:
     if type(features.features_).__name__ != "TextFeatures":
         raise StoreError(f"the terms of EmbeddedText are {described(features.features_)}")
     n_terms = _text_width(features.features_)
+    if features.characters_ is not None:
+        if type(features.characters_).__name__ != "TextFeatures":
+            raise StoreError(f"the characters of EmbeddedText are {described(features.characters_)}")
+        n_terms += _text_width(features.characters_)
     features._check_parameters()
     check_plain(Declared.of("weight_ float"), features.weight_, "EmbeddedText.weight_")
     check_number("weight_", features.weight_, least=0)
