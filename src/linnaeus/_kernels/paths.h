@@ -12,9 +12,10 @@
 
 enum { SOON = 16 }; /* features between asking for a line and its turn */
 
-/* w += z down in n <= TOGETHER features, for all groups; Z + group * stride is the first line of a group. */
+/* w = u + z down in n <= TOGETHER features, for all groups; Z + group * stride is the first line of a group. */
 static inline void paths_join(int n, const int *feature, const int *soon, ptrdiff_t n_groups, const int *group,
-                              const unsigned *used, const float *down, const float *Z, ptrdiff_t stride, float *w) {
+                              const unsigned *used, const float *down, const float *Z, ptrdiff_t stride,
+                              const float *u, float *w, float *copy) {
     ptrdiff_t at[TOGETHER];
     float sum[TOGETHER][PANEL] = {{0}};
     for (int r = 0; r < TOGETHER; r++) at[r] = (ptrdiff_t)feature[r < n ? r : 0] * PANEL;
@@ -30,7 +31,7 @@ static inline void paths_join(int n, const int *feature, const int *soon, ptrdif
         }
     }
     for (int r = 0; r < n; r++)
-        for (int b = 0; b < PANEL; b++) w[r * PANEL + b] += sum[r][b];
+        for (int b = 0; b < PANEL; b++) w[r * PANEL + b] = copy[r * PANEL + b] = u[r * PANEL + b] + sum[r][b];
 }
 
 /* Have the lines of a feature fetched. */

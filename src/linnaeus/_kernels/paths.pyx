@@ -20,7 +20,7 @@ cdef extern from "paths.h" nogil:
     void coupled_product(const float (*d)[16], const float* B, float (*out)[16])
     void paths_join(
         int n, const int* feature, const int* soon, Py_ssize_t n_groups, const int* group, const unsigned int* used,
-        const float* down, const float* Z, Py_ssize_t stride, float* w)
+        const float* down, const float* Z, Py_ssize_t stride, const float* u, float* w, float* copy)
     void paths_ask(int feature, Py_ssize_t n_groups, const int* group, const float* Z, Py_ssize_t stride)
     void paths_part(
         int n, const int* feature, const float (*change)[16], Py_ssize_t n_groups, const int* group, const float* up,
@@ -29,19 +29,20 @@ cdef extern from "paths.h" nogil:
 
 def join(
     const float[:, :, ::1] Z, const int[::1] features, const int[::1] group, const unsigned int[::1] used,
-    const float[:, :, ::1] down, float[:, ::1] W,
+    const float[:, :, ::1] down, const float[:, ::1] U, float[:, ::1] W, float[:, ::1] copy,
 ):
-    """W[f, b] += the centre of leaf b in features[f]."""
+    """W[f, b] = copy[f, b] = U[f, b] + the centre of leaf b in features[f]."""
     cdef Py_ssize_t f = 0, n_features = features.shape[0], n_groups = group.shape[0], stride = Z.shape[1] * PANEL
     cdef int n
-    if not n_groups:
-        return
+    cdef const int* groups = &group[0] if n_groups else NULL
+    cdef const unsigned int* bits = &used[0] if n_groups else NULL
+    cdef const float* rows = &down[0, 0, 0] if n_groups else NULL
     with nogil:
         while f < n_features:
             n = TOGETHER if n_features - f > TOGETHER else <int> (n_features - f)
             paths_join(
                 n, &features[f], &features[f] + SOON if f + SOON + TOGETHER <= n_features else NULL, n_groups,
-                &group[0], &used[0], &down[0, 0, 0], &Z[0, 0, 0], stride, &W[f, 0])
+                groups, bits, rows, &Z[0, 0, 0], stride, &U[f, 0], &W[f, 0], &copy[f, 0])
             f += TOGETHER
 
 

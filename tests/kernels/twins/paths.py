@@ -7,13 +7,15 @@ from typing import Any
 __all__ = ["descend", "join", "part"]
 
 
-def join(Z: Any, features: Any, group: Any, used: Any, down: Any, W: Any) -> None:
-    """W[f] += sum over the vertices of z_v times their row of ``down``, where ``used`` has their bit."""
+def join(Z: Any, features: Any, group: Any, used: Any, down: Any, U: Any, W: Any, copy: Any) -> None:
+    """W[f] = U[f] + sum over the vertices of z_v times their row of ``down``, where ``used`` has their bit."""
+    W[:] = U
     for f, feature in enumerate(features):
         for q, g in enumerate(group):
             for v in range(16):
                 if int(used[q]) >> v & 1:
                     W[f] += float(Z[g, feature, v]) * down[q, v].astype(float)
+    copy[:] = W
 
 
 def part(W: Any, before: Any, inverse: Any, features: Any, group: Any, up: Any, U: Any, Z: Any, changed: Any) -> None:

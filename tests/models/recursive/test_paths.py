@@ -55,7 +55,7 @@ def test_dual_variables_place_the_vertices_at_the_optimum_between_the_leaves() -
     solver._sweep()
     for block in solver.blocks:
         solver.leaves.settle(block)
-    inner.descend()
+    inner.descend(solver.local_engine)
     energy, least = inner.energy(solver.blocks, solver.local_engine)
     assert energy == pytest.approx(least, rel=1e-4)
 

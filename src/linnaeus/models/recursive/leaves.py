@@ -431,7 +431,7 @@ class ScreenedLeaves:
         if block.candidates is None:
             return self.measure(block, centre)
         measured = self.measure(block, centre[block.features])
-        primal, worst = self._looked_at(block, centre, exact, None)
+        primal, worst = self._look_at_all(block, centre, exact)
         loss = block.scaled(primal)
         measured.missed = loss - measured.loss
         measured.pairs, measured.loss = measured.pairs + measured.missed, loss
@@ -439,31 +439,26 @@ class ScreenedLeaves:
             self._renew(block, worst)
         return measured
 
-    def find_candidates(self, block: LeafBlock, centre: FloatArray, every: int) -> LeafBlock:
-        """New candidates, as of `screen`, from one document in ``every``; nothing is measured."""
-        some = np.arange(block.number % every, self.rows.n_docs, every, dtype=np.int32) if every > 1 else None
-        self._renew(block, self._looked_at(block, centre, False, some)[1])
+    def find_candidates(self, block: LeafBlock, centre: FloatArray) -> LeafBlock:
+        """New candidates, as of `screen`; nothing is measured."""
+        self._renew(block, self._look_at_all(block, centre, exact=False)[1])
         return block
 
-    def _looked_at(
-        self, block: LeafBlock, centre: FloatArray, exact: bool, some: IntArray | None
-    ) -> tuple[FloatArray, FloatArray]:
-        """(losses of the columns; the worst margin of every document) of ``some`` documents, or of all that matter."""
+    def _look_at_all(self, block: LeafBlock, centre: FloatArray, exact: bool) -> tuple[FloatArray, FloatArray]:
+        """(losses of the columns; the worst margin of every document, -inf where a bound says that it has none)."""
         W, used, rows = centre if centre.flags.writeable else centre.copy(), block.features, self.rows
         own = W[used]
         W[used] += block.U  # in place, and undone below: it is large
         labels, kernel = kernel_labels_of(block.positives, np.arange(rows.n_docs)), dispatch.best("screen")
         worst, primal = np.full(rows.n_docs, -np.inf, np.float32), np.zeros(PANEL)
-        if some is None:
-            some = np.empty(rows.n_docs, np.int32)
-            n = kernel.relevant(
-                *rows.matrix[:3], rows.bias, labels[0], W, block.n_columns, 0.0 if exact else -SLACK,
-                np.empty((len(W), 2), self.dtype), some,
-            )  # fmt: skip
-            some = some[:n]
+        some = np.empty(rows.n_docs, np.int32)
+        n = kernel.relevant(
+            *rows.matrix[:3], rows.bias, labels[0], W, block.n_columns, 0.0 if exact else -SLACK,
+            np.empty((len(W), 2), self.dtype), some,
+        )  # fmt: skip
         kernel.screen(
             *rows.matrix, self.bound, block.weight(self.dtype), LOSSES[self.loss], rows.bias, *labels, W,
-            block.n_columns, exact, primal, worst, some,
+            block.n_columns, exact, primal, worst, some[:n],
         )  # fmt: skip
         W[used] = own
         return primal, worst
@@ -593,8 +588,8 @@ def pairs_of_block(leaves: LeafSolver, task: tuple[LeafBlock, FloatArray, BoolAr
     return leaves.pairs_near_margin(*task)
 
 
-def candidates_of_block(leaves: ScreenedLeaves, task: tuple[LeafBlock, FloatArray, int]) -> LeafBlock:
-    """Task: (block, centres at all features, one document in how many)."""
+def candidates_of_block(leaves: ScreenedLeaves, task: tuple[LeafBlock, FloatArray]) -> LeafBlock:
+    """Task: (block, centres at all features)."""
     return leaves.find_candidates(*task)
 
 

@@ -182,9 +182,7 @@ class InnerWeights:
         parts = list(engine.map(_energies, self._ranges(), shared=work))
         return float(sum(a for a, _ in parts)), float(sum(b for _, b in parts))
 
-    def write_leaves(
-        self, leaf_blocks: Sequence[LeafBlock], row: IntArray, W: FloatArray, engine: Engine
-    ) -> None:
+    def write_leaves(self, leaf_blocks: Sequence[LeafBlock], row: IntArray, W: FloatArray, engine: Engine) -> None:
         """Weights of all leaves at the last solution into the rows of W: feature f into row[f], or nowhere (-1)."""
         work = _Leaves(_Pull(self, leaf_blocks, 0.0, dual=False), leaf_blocks, row, W)
         for _ in engine.map(_write, self._ranges(), shared=work):
