@@ -180,3 +180,24 @@ def test_wrong_types_are_refused() -> None:
     M = np.zeros((1, 3, LANES), np.float32)
     with pytest.raises((ValueError, TypeError)):
         recursive.energy(net.order, net.later_ptr, net.later, net.conductance, net.anchor, M)
+
+
+@each_variant
+@given(**CASES, first_panel=st.integers(0, 1))
+@settings(max_examples=30)
+def test_weights_of_leaves_are_centres_and_what_is_added(
+    kernel, seed, n_inner, n_leaves, density, dtype, first_panel
+) -> None:
+    net = network(seed, n_inner, n_leaves, density, dtype)
+    found, rng = pull(net, seed + 1, 40, dtype), np.random.default_rng(seed + 2)
+    M = rng.normal(size=(3 - first_panel, n_inner, LANES)).astype(dtype)
+    row = np.append(rng.permutation(39), -1).astype(np.int32)  # the last feature is left out
+    first_leaf = np.append(np.arange(0, n_leaves, LANES), n_leaves)
+    U, features, length = found.arguments[:3]
+    written = [np.full((39, n_leaves), 7, dtype) for _ in range(2)]
+    for module, W in zip((kernel, reference), written, strict=True):
+        module.write_leaves(
+            M, first_panel, net.leaf_ptr, net.leaf_inner, net.leaf_share, U, features, length,
+            cursors(found, first_panel), first_leaf, row, W,
+        )  # fmt: skip
+    np.testing.assert_allclose(written[0], written[1], rtol=1e-4, atol=1e-5)

@@ -90,3 +90,36 @@ def test_wrong_types_are_refused() -> None:
     del p["squared_norm"]
     with pytest.raises((ValueError, TypeError)):
         screen.screen(*p.values(), np.zeros((3, 16), np.float32), 1, True, np.zeros(16), np.zeros(2, np.float32))
+
+
+@each_variant
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 20),
+    d=st.integers(1, 6),
+    bias=st.sampled_from([0.0, 1.0]),
+    n_columns=st.integers(1, 16),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+@settings(max_examples=60)
+def test_rows_left_out_by_a_bound_are_far_from_all_margins(kernel, seed, n, d, bias, n_columns, dtype) -> None:
+    p = problem(seed, n, d, LOSSES["squared_hinge"], False, dtype, bias)
+    del p["squared_norm"]
+    rng = np.random.default_rng(seed + 1)
+    W = (rng.normal(size=(d + 1, 1)) + 0.1 * rng.normal(size=(d + 1, 16)) - 0.5).astype(dtype)
+    limit = float(rng.normal())
+    found = []
+    for module in (kernel, reference):
+        rows = np.empty(n, np.int32)
+        head = p["indptr"], p["indices"], p["data"], bias, p["positive_indptr"]
+        count = module.relevant(*head, W, n_columns, limit, np.empty((d + 1, 2), dtype), rows)
+        found.append(rows[:count])
+    np.testing.assert_array_equal(*found)
+    primal, worst = np.zeros((2, 16)), np.full((2, n), -np.inf, np.float32)
+    kernel.screen(*p.values(), W, n_columns, True, primal[0], worst[0])
+    kernel.screen(*p.values(), W, n_columns, True, primal[1], worst[1], found[0])
+    left_out = np.setdiff1d(np.arange(n), found[0])
+    assert (worst[0][left_out] <= limit + 1e-5).all()
+    np.testing.assert_array_equal(worst[0][found[0]], worst[1][found[0]])
+    if limit <= 0:
+        np.testing.assert_array_equal(primal[0], primal[1])

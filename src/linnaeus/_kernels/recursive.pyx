@@ -239,4 +239,56 @@ def energy(
     return 0.5 * total
 
 
+def write_leaves(
+    const floating[:, :, ::1] M, Py_ssize_t first_panel, const i64[::1] leaf_ptr, const int[::1] node,
+    const floating[::1] share, const unsigned long long[::1] U, const unsigned long long[::1] features,
+    const i64[::1] length, i64[::1] cursor, const i64[::1] first_leaf, const int[::1] row, floating[:, ::1] W,
+):
+    """W[row[f], n] = the weight of feature f at leaf n, centre and u, for the features f of the panels M.
+
+    M[0] is panel ``first_panel``; features of row -1 are left out. Block k has the leaves from first_leaf[k] on; U and
+    features hold the addresses of the blocks' arrays, ``cursor`` walks them.
+    """
+    cdef Py_ssize_t p, n, tile, b, e, k, at, last, f, n_leaves = leaf_ptr.shape[0] - 1
+    cdef int l, r
+    cdef floating weights[LANES][LANES]
+    cdef const floating* m
+    cdef const floating* u
+    cdef const int* feature
+    with nogil:
+        for p in range(M.shape[0]):
+            f = (first_panel + p) * LANES
+            n = 0
+            while n < n_leaves:
+                tile = LANES if n_leaves - n > LANES else n_leaves - n
+                for b in range(tile):
+                    for l in range(LANES):
+                        weights[b][l] = 0
+                    for e in range(leaf_ptr[n + b], leaf_ptr[n + b + 1]):
+                        m = &M[p, node[e], 0]
+                        for l in range(LANES):
+                            weights[b][l] += share[e] * m[l]
+                for l in range(LANES):
+                    r = row[f + l] if f + l < row.shape[0] else -1
+                    if r < 0:
+                        continue
+                    for b in range(tile):
+                        W[r, n + b] = weights[b][l]
+                n += LANES
+            for k in range(U.shape[0]):
+                if k + AHEAD < U.shape[0]:
+                    prefetch((<const char*> U[k + AHEAD]) + cursor[k + AHEAD] * LANES * sizeof(floating))
+                feature = <const int*> features[k]
+                last = first_leaf[k + 1] - first_leaf[k]
+                while cursor[k] < length[k] and feature[cursor[k]] < f + LANES:
+                    at = cursor[k]
+                    cursor[k] += 1
+                    r = row[feature[at]]
+                    if r < 0:
+                        continue
+                    u = (<const floating*> U[k]) + at * LANES
+                    for b in range(last):
+                        W[r, first_leaf[k] + b] += u[b]
+
+
 include "iterated_steps.pxi"

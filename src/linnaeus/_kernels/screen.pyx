@@ -30,18 +30,61 @@ cdef inline double largest(const double* Z) noexcept nogil:
     return M[0] if M[0] > M[1] else M[1]
 
 
+def relevant(
+    const i64[::1] indptr, const int[::1] indices, const floating[::1] data, floating bias,
+    const i64[::1] positive_indptr, const floating[:, ::1] W, int n_columns, double limit,
+    floating[:, ::1] extremes, int[::1] rows,
+):
+    """Sparse rows with a positive column or whose margins 1 + w_b'x_i may be above ``limit``; returns how many.
+
+    A score is at most the sum of x times the largest (where x < 0 the smallest) weight of the feature in any column:
+    one product for all columns. Most rows that do not matter are found by that. ``extremes`` is (n_features, 2).
+    """
+    cdef Py_ssize_t i, e, f, found = 0, last = W.shape[0] - 1
+    cdef int b
+    cdef double t, second, always
+    cdef floating high, low, x, y
+    cdef const floating* w
+    with nogil:
+        for f in range(last + 1):
+            w = &W[f, 0]
+            high = low = w[0]
+            for b in range(1, n_columns):
+                high = w[b] if w[b] > high else high
+                low = w[b] if w[b] < low else low
+            extremes[f, 0] = high
+            extremes[f, 1] = low
+        always = 1 + <double> bias * extremes[last, 0 if bias > 0 else 1]
+        for i in range(indptr.shape[0] - 1):
+            t, second = always, 0  # two sums, so that an addition need not wait for the last
+            for e in range(indptr[i], indptr[i + 1] - 1, 2):
+                x, y = data[e], data[e + 1]
+                t += <double> x * extremes[indices[e], 0 if x > 0 else 1]
+                second += <double> y * extremes[indices[e + 1], 0 if y > 0 else 1]
+            if (indptr[i + 1] - indptr[i]) & 1:
+                x = data[indptr[i + 1] - 1]
+                t += <double> x * extremes[indices[indptr[i + 1] - 1], 0 if x > 0 else 1]
+            t += second
+            rows[found] = <int> i
+            if t > limit or positive_indptr[i] < positive_indptr[i + 1]:  # else the next one overwrites it
+                found += 1
+    return found
+
+
 def screen(
     const i64[::1] indptr, const int[::1] indices, const floating[::1] data, bint dense,
     const floating[::1] bound, const floating[:, ::1] column_weight, int loss, floating bias,
     const i64[::1] positive_indptr, const unsigned char[::1] positive,
     const floating[:, ::1] W, int n_columns, bint exact,
-    double[::1] primal, float[::1] worst,
+    double[::1] primal, float[::1] worst, const int[::1] rows=None,
 ):
     """primal[b] = sum_i c_ib loss(y_ib w_b'x_i); worst[i] = max_b 1 - y_ib w_b'x_i over the columns.
 
-    With ``exact`` the scores are summed in double precision, for certificates.
+    With ``exact`` the scores are summed in double precision, for certificates. With ``rows``, only these are looked at.
     """
-    cdef Py_ssize_t i, e, n, n_docs = indptr.shape[0] - 1, last = W.shape[0] - 1
+    cdef Py_ssize_t k, i, e, n, n_docs = indptr.shape[0] - 1, last = W.shape[0] - 1
+    cdef Py_ssize_t n_rows = n_docs if rows is None else rows.shape[0], ahead
+    cdef bint every = rows is None
     cdef int b
     cdef double most, c, t
     cdef floating S[PANEL]
@@ -52,12 +95,14 @@ def screen(
         always[b] = 1 + <double> bias * W[last, b] if b < n_columns else -1e30  # columns that are none never matter
     primal[:] = 0
     with nogil:
-        for i in range(n_docs):
+        for k in range(n_rows):
+            i = k if every else rows[k]
             n = indptr[i + 1] - indptr[i]
             if not dense:
                 row_indices = &indices[0] + indptr[i]
-                if i + AHEAD < n_docs:  # the weights of all features are more than fits into the nearest caches
-                    for e in range(indptr[i + AHEAD], indptr[i + AHEAD + 1]):
+                if k + AHEAD < n_rows:  # the weights of all features are more than fits into the nearest caches
+                    ahead = k + AHEAD if every else rows[k + AHEAD]
+                    for e in range(indptr[ahead], indptr[ahead + 1]):
                         panel_prefetch(&W[indices[e], 0], PANEL * sizeof(floating))
             if floating is float:
                 if exact:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["energy", "gather", "least_energy", "step"]
+__all__ = ["energy", "gather", "least_energy", "step", "write_leaves"]
 
 LANES = 16
 
@@ -119,3 +119,24 @@ def least_energy(
 def energy(order: Any, later_ptr: Any, later: Any, conductance: Any, anchor: Any, M: Any) -> float:
     A = _laplacian(order, later_ptr, later, conductance) + np.diag(anchor.astype(float))
     return 0.5 * float(np.einsum("pvl,vu,pul->", M.astype(float), A, M.astype(float)))
+
+
+def write_leaves(
+    M: Any, first_panel: int, leaf_ptr: Any, node: Any, share: Any, U: Any, features: Any, length: Any, cursor: Any,
+    first_leaf: Any, row: Any, W: Any,
+) -> None:  # fmt: skip
+    for panel in range(len(M)):
+        for lane in range(LANES):
+            feature = (first_panel + panel) * LANES + lane
+            if feature >= len(row) or row[feature] < 0:
+                continue
+            for n in range(len(leaf_ptr) - 1):
+                links = slice(leaf_ptr[n], leaf_ptr[n + 1])
+                W[row[feature], n] = (share[links].astype(float) * M[panel, node[links], lane]).sum()
+            for block in range(len(U)):
+                size = int(length[block])
+                rows = _at(U[block], (size, LANES), M.dtype) if size else np.empty((0, LANES))
+                numbers = _at(features[block], (size,), np.int32) if size else np.empty(0, np.int32)
+                columns = slice(first_leaf[block], first_leaf[block + 1])
+                for at in np.flatnonzero(numbers == feature):
+                    W[row[feature], columns] += rows[at, : columns.stop - columns.start]

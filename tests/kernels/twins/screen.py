@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.kernels.twins.dual_cd import HINGE, SQUARED_HINGE, _row, _signs
 
-__all__ = ["moved", "near", "screen"]
+__all__ = ["moved", "near", "relevant", "screen"]
 
 
 def screen(
@@ -51,3 +51,18 @@ def moved(row: Any, coefficient: Any, margin: Any, way: Any, slope: Any, curvatu
     np.add.at(slope, row, 2 * coefficient * t)
     np.add.at(curvature, row, 2 * np.abs(coefficient) * (t > 0))
     return float((np.abs(coefficient) * t**2).sum())
+
+
+def relevant(
+    indptr: Any, indices: Any, data: Any, bias: float, positive_indptr: Any, W: Any, n_columns: int, limit: float,
+    extremes: Any, rows: Any,
+) -> int:  # fmt: skip
+    """Rows with a positive column, or for which the sum of the largest products of any column is above the limit."""
+    found = 0
+    for i in range(len(indptr) - 1):
+        x = _row(i, indptr, indices, data, False, bias, len(W) - 1)
+        most = 1 + (x[:, None] * W[:, :n_columns].astype(float)).max(axis=1).sum()
+        if most > limit or positive_indptr[i] < positive_indptr[i + 1]:
+            rows[found] = i
+            found += 1
+    return found

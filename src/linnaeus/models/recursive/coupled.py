@@ -294,10 +294,6 @@ class CoupledLeaves(ScreenedLeaves):
         features = np.append(np.arange(self.n_used, dtype=np.int32), np.int32(self.rows.n_features))
         return LocalProblem(rows, features, kernel_labels_of(block.positives, np.arange(rows.n_docs)), self.bound)
 
-    def settle(self, block: LeafBlock) -> None:
-        """Make u from the dual variables."""
-        block.U, block.measured_dual = self._rebuilt(block).astype(self.dtype), None
-
     def measure(self, block: LeafBlock, centre: FloatArray) -> LeafMeasure:
         """As `ScreenedLeaves.measure`; with the squared hinge, at the best constants for the other weights."""
         if self.loss == "logistic" or not self.rows.bias:
@@ -332,10 +328,6 @@ class CoupledLeaves(ScreenedLeaves):
             move = move - slope / (sums[1] + 1)
         best[block.n_columns :] = 0
         return best.astype(self.dtype)
-
-    def local(self, block: LeafBlock) -> LocalProblem:
-        """The block's own problem."""
-        return self._local(block)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ __all__ = [
     "LocalProblem",
     "MarginPairs",
     "ScreenedLeaves",
+    "candidates_of_block",
     "kernel_labels_of",
     "leaf_blocks",
     "make_leaf_solver",
@@ -345,6 +346,14 @@ class ScreenedLeaves:
             block.local = self._make_local(block)
         return block.local
 
+    def local(self, block: LeafBlock) -> LocalProblem:
+        """The block's own problem."""
+        return self._local(block)
+
+    def settle(self, block: LeafBlock) -> None:
+        """Make u from the dual variables."""
+        block.U, block.measured_dual = self._rebuilt(block).astype(self.dtype), None
+
     def _make_local(self, block: LeafBlock) -> LocalProblem:
         rows, candidates = self.rows, block.candidates
         if candidates is None:
@@ -421,22 +430,38 @@ class ScreenedLeaves:
         """Losses of all documents; without ``exact``, new candidates."""
         if block.candidates is None:
             return self.measure(block, centre)
-        own, used = centre[block.features], block.features
-        measured = self.measure(block, own)
-        W = centre if centre.flags.writeable else centre.copy()
-        W[used] += block.U  # in place, and undone below: it is large
-        worst, primal = np.empty(self.rows.n_docs, np.float32), np.zeros(PANEL)
-        dispatch.best("screen").screen(
-            *self.rows.matrix, self.bound, block.weight(self.dtype), LOSSES[self.loss], self.rows.bias,
-            *kernel_labels_of(block.positives, np.arange(self.rows.n_docs)), W, block.n_columns, exact, primal, worst,
-        )  # fmt: skip
-        W[used] = own
+        measured = self.measure(block, centre[block.features])
+        primal, worst = self._look_at_all(block, centre, exact)
         loss = block.scaled(primal)
         measured.missed = loss - measured.loss
         measured.pairs, measured.loss = measured.pairs + measured.missed, loss
         if not exact:
             self._renew(block, worst)
         return measured
+
+    def find_candidates(self, block: LeafBlock, centre: FloatArray) -> LeafBlock:
+        """New candidates, as of `screen`; nothing is measured."""
+        self._renew(block, self._look_at_all(block, centre, exact=False)[1])
+        return block
+
+    def _look_at_all(self, block: LeafBlock, centre: FloatArray, exact: bool) -> tuple[FloatArray, FloatArray]:
+        """(losses of the columns; the worst margin of every document, -inf where a bound says that it has none)."""
+        W, used, rows = centre if centre.flags.writeable else centre.copy(), block.features, self.rows
+        own = W[used]
+        W[used] += block.U  # in place, and undone below: it is large
+        labels, kernel = kernel_labels_of(block.positives, np.arange(rows.n_docs)), dispatch.best("screen")
+        worst, primal = np.full(rows.n_docs, -np.inf, np.float32), np.zeros(PANEL)
+        some = np.empty(rows.n_docs, np.int32)
+        n = kernel.relevant(
+            *rows.matrix[:3], rows.bias, labels[0], W, block.n_columns, 0.0 if exact else -SLACK,
+            np.empty((len(W), 2), self.dtype), some,
+        )  # fmt: skip
+        kernel.screen(
+            *rows.matrix, self.bound, block.weight(self.dtype), LOSSES[self.loss], rows.bias, *labels, W,
+            block.n_columns, exact, primal, worst, some[:n],
+        )  # fmt: skip
+        W[used] = own
+        return primal, worst
 
     def _renew(self, block: LeafBlock, worst: FloatArray) -> None:
         """New candidates: rows in use, positive rows, and of the others those within the slack, the worst if many."""
@@ -561,6 +586,11 @@ def measure_block(leaves: LeafSolver, task: tuple[LeafBlock, FloatArray]) -> Lea
 def pairs_of_block(leaves: LeafSolver, task: tuple[LeafBlock, FloatArray, BoolArray]) -> MarginPairs:
     """Task: (block, centres at its features, which columns count)."""
     return leaves.pairs_near_margin(*task)
+
+
+def candidates_of_block(leaves: ScreenedLeaves, task: tuple[LeafBlock, FloatArray]) -> LeafBlock:
+    """Task: (block, centres at all features)."""
+    return leaves.find_candidates(*task)
 
 
 def screen_block(leaves: LeafSolver, task: tuple[LeafBlock, FloatArray, bool]) -> LeafMeasure:

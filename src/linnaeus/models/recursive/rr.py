@@ -62,6 +62,7 @@ from linnaeus.models.recursive.network import (
     node_shares,
     reduce_links,
 )
+from linnaeus.models.recursive.paths import PathSolver, PathWeights, fits_paths
 from linnaeus.models.recursive.solver import InnerWeights, JointSolver, fits_newton, joint_forecast, shared_start
 from linnaeus.models.recursive.unseen import LabelTexts, answer_all_nodes, fit_all_nodes, prior_of_leaves
 from linnaeus.models.recursive.update import (
@@ -235,7 +236,8 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         with single_blas_thread(), nullcontext() if on_trial else self._checkpointed(problem) as checkpoint:
             leaves = self._leaf_solver(problem, self._fit_seed(checkpoint), coupled=coupled)
             blocks = self._blocks(problem, Y[:, labels], labels, network, layout.groups)
-            solver = self._solver(leaves, layout, engine, plan)
+            along_paths = not in_turns and not coupled and fits_paths(problem.X, self.loss, network)
+            solver = self._solver(leaves, layout, engine, plan, along_paths=along_paths)
             solver.inner.prior = None if prior is None else prior_of_leaves(prior, labels, leaves)
             saved = None if checkpoint is None else JointCheckpoint(checkpoint)
             if saved is None or not saved.restore(solver, blocks):
@@ -280,10 +282,17 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
     def _positive_weights(self, problem: Problem, Y: CSR, labels: IntArray) -> FloatArray:
         return positive_weights(self.class_weight, Y, problem.codec.values(problem.taxonomy.names[labels]))
 
-    def _solver(self, leaves: LeafSolver, layout: _Layout, engine: Engine, plan: Forecast) -> JointSolver:
+    def _solver(
+        self, leaves: LeafSolver, layout: _Layout, engine: Engine, plan: Forecast, *, along_paths: bool
+    ) -> JointSolver:
         network, local = layout.network, local_engine(engine, self.n_jobs)
         shape = InnerWeights.shape(network, leaves.n_features)
-        M, solved = (_inner_array(shape, leaves.dtype, plan.on_disk) for _ in range(2))
+        solved = _inner_array(shape, leaves.dtype, plan.on_disk)
+        if along_paths:
+            shape = PathWeights.path_shape(network, leaves.n_features)
+        M = _inner_array(shape, leaves.dtype, plan.on_disk)
+        if along_paths:
+            return PathSolver(leaves, [], PathWeights(network, M, solved), engine, local)
         if isinstance(leaves, CoupledLeaves):
             return CoupledSolver(leaves, [], InnerWeights(network, M, solved), engine, local)
         if layout.schedule is None:
@@ -301,7 +310,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
             before.start(solver, blocks, self.C)
             return
         solver.blocks = [leaves.begin(block) for block in blocks]
-        if isinstance(solver, CoupledSolver):  # its inner vertices follow from the leaves
+        if isinstance(solver, CoupledSolver | PathSolver):  # inner vertices follow from the leaves
             return
         n_labels = np.diff(Y.tocsr().indptr).astype(np.float64)
         bias = 1.0 if self.fit_intercept else 0.0
@@ -365,6 +374,9 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
 
     def _take_weights(self, solver: JointSolver, labels: IntArray, store: Checkpoint | None) -> None:
         """Weights of the leaves: their centres and what they add to them."""
+        if store is None and solver.inner.prior is None:
+            self._keep_weights(*_leaf_weights(solver), labels)
+            return
         leaves, every = solver.leaves, np.arange(solver.leaves.n_features, dtype=np.int32)
         groups = [solver.blocks[i : i + _TOGETHER] for i in range(0, len(solver.blocks), _TOGETHER)]
         parts = [slice(int(group[0].columns[0]), int(group[-1].columns[-1]) + 1) for group in groups]
@@ -392,8 +404,7 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
     ) -> None:
         """``weights_`` and ``intercept_`` from blocks of columns whose last row is the constant, if it is used.
 
-        Weights that do not fit into memory go through a store. Columns are sorted by label where each document has one
-        plain label; otherwise relatives stay together.
+        Weights that do not fit into memory go through a store.
         """
         intercept = np.zeros(len(labels), dtype)
         W = np.empty((n_features if store is None else 0, len(labels)), dtype)
@@ -405,15 +416,22 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
                 _fill(W, part, own)
             else:
                 store.put(str(number), block_arrays(own))
-        if self.codec_.kind == "labels" and store is None:
+        if store is None:
+            self._keep_weights(W, intercept, labels)
+            return
+        self.nodes_, self.intercept_ = labels, intercept
+        self.weights_ = OnDisk(store, str, parts).whole(range(len(parts)))
+
+    def _keep_weights(self, W: FloatArray, intercept: FloatArray, labels: IntArray) -> None:
+        """Columns in the order of ``labels``, or sorted by label where each document has one plain label."""
+        if self.codec_.kind == "labels":
             place = {int(node): i for i, node in enumerate(labels)}
             order = np.array([place[int(node)] for node in self.nodes_])
             if (order != np.arange(len(order))).any():
                 W, intercept = np.ascontiguousarray(W[:, order]), intercept[order]
         else:
             self.nodes_ = labels
-        self.weights_ = W if store is None else OnDisk(store, str, parts).whole(range(len(parts)))
-        self.intercept_ = intercept
+        self.weights_, self.intercept_ = W, intercept
 
     def explain(self, x: object, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
         """Exact contributions of the features of one document; see `LinearTaxonomyClassifier.explain`.
@@ -672,6 +690,24 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         Saved, pickled and loaded models never hold them.
         """
         self._joint = self._device_joint = None
+
+
+def _leaf_weights(solver: JointSolver) -> tuple[FloatArray, FloatArray]:
+    """(weights, features of X x leaves; weights of the constant feature)."""
+    leaves, inner = solver.leaves, solver.inner
+    n_features = leaves.n_features - 1
+    row = np.arange(leaves.n_features, dtype=np.int32)
+    if leaves.rank is not None:
+        row[leaves.rank] = np.arange(n_features, dtype=np.int32)
+    row[-1] = -1  # the constant
+    W = np.empty((n_features, inner.network.n_leaves), leaves.dtype)
+    inner.write_leaves(solver.blocks, row, W, solver.local_engine)
+    intercept = np.zeros(W.shape[1], leaves.dtype)
+    for block in solver.blocks:
+        own = inner.centres(block.columns, np.array([n_features], np.int32), solved=True)[0]
+        own[:] += block.U[-1] if len(block.features) and block.features[-1] == n_features else 0
+        intercept[block.columns] = own[: block.n_columns]
+    return W, intercept
 
 
 def _fill(W: FloatArray, part: slice, own: FloatArray) -> None:

@@ -97,6 +97,11 @@ class InnerWeights:
         self._factors: Factors | None = None
 
     @property
+    def factored(self) -> bool:
+        """Whether the dual objective is computed from the factors that all features share."""
+        return self.network.large_fill
+
+    @property
     def factors(self) -> Factors:
         """Factors that all features share, made at their first use."""
         if self._factors is None:
@@ -116,12 +121,18 @@ class InnerWeights:
 
     def shift(self, vector: FloatArray) -> None:
         """Shift all vertices by the same vector."""
-        padded = np.zeros((len(self.M), PANEL), self.M.dtype)
+        self._shift(self.M, vector)
+        self._shift(self.solved, vector)
+
+    def _shift(self, weights: FloatArray, vector: FloatArray) -> None:
+        padded = np.zeros((len(weights), PANEL), weights.dtype)
         padded.reshape(-1)[: len(vector)] = vector
-        for M, solved, panel in zip(self.M, self.solved, padded, strict=True):
-            every = np.tile(panel, (self.network.n_inner, 1))
-            M += every
-            solved += every
+        for panel, added in zip(weights, padded, strict=True):
+            panel += np.tile(added, (self.network.n_inner, 1))
+
+    def start_at(self, solved: FloatArray) -> None:
+        """Set the vertices to a solution."""
+        self.M[:] = self.solved[:] = solved
 
     def pulled(self, n_features: int) -> tuple[FloatArray, float]:
         """(sum_v a_v x_v at the last solution, sum_v a_v) over the pulls to zero a."""
@@ -166,13 +177,19 @@ class InnerWeights:
     def energy(self, leaf_blocks: Sequence[LeafBlock], engine: Engine) -> tuple[float, float]:
         """(the inner vertices' part of the regulariser at the last solution, its minimum for the leaves' pull)."""
         work = _Pull(self, leaf_blocks, 0.0, dual=True)
-        if self.network.large_fill:
+        if self.factored:
             work.factors = self.factors
         parts = list(engine.map(_energies, self._ranges(), shared=work))
         return float(sum(a for a, _ in parts)), float(sum(b for _, b in parts))
 
+    def write_leaves(self, leaf_blocks: Sequence[LeafBlock], row: IntArray, W: FloatArray, engine: Engine) -> None:
+        """Weights of all leaves at the last solution into the rows of W: feature f into row[f], or nowhere (-1)."""
+        work = _Leaves(_Pull(self, leaf_blocks, 0.0, dual=False), leaf_blocks, row, W)
+        for _ in engine.map(_write, self._ranges(), shared=work):
+            pass
+
     def _ranges(self) -> Iterator[slice]:
-        return blocks(len(self.M), -(-len(self.M) // _RANGES))
+        return blocks(len(self.solved), -(-len(self.solved) // _RANGES))
 
 
 def entries_at(P: CSR, leaves: IntArray, features: IntArray) -> Iterator[tuple[int, IntArray, IntArray]]:
@@ -258,6 +275,26 @@ class _Pull:
         network = self.weights.network
         nodes = aligned_zeros((2, network.n_inner, PANEL), dtype)
         return nodes, aligned_zeros((max(1, network.n_slots), PANEL), dtype), np.zeros(network.n_inner, np.uint8)
+
+
+@dataclass(frozen=True)
+class _Leaves:
+    """Where the weights of the leaves go."""
+
+    pull: _Pull
+    blocks: Sequence[LeafBlock]
+    row: IntArray
+    W: FloatArray
+
+
+def _write(work: _Leaves, part: slice) -> None:
+    weights, network = work.pull.weights, work.pull.weights.network
+    U, features, length, *_, cursor, _ = work.pull.arguments(part)
+    first = np.array([block.columns[0] for block in work.blocks] + [network.n_leaves], np.int64)
+    weights.kernel.write_leaves(
+        weights.solved[part], part.start, network.leaf_ptr, network.leaf_inner, network.leaf_share, U, features, length,
+        cursor, first, work.row, work.W,
+    )  # fmt: skip
 
 
 def _step(work: _Pull, part: slice) -> float:
@@ -429,6 +466,10 @@ class JointSolver:
         if not self.leaves.moves_together or self.awake is not None:
             return
         self.state.next_move = self.state.sweep + _MOVE_EVERY
+        self.inner.shift(self._common_move())
+
+    def _common_move(self) -> FloatArray:
+        """The move of all vertices by the same vector that is best for the last solution."""
         ends = self.inner.network.leaf_ptr
         tasks = (
             (block, centre, ends[block.columns + 1] > ends[block.columns])  # a leaf linked to nothing does not follow
@@ -437,7 +478,7 @@ class JointSolver:
         pairs = list(self.engine.map(pairs_of_block, tasks, shared=self.leaves))
         rows = self.leaves.documents
         assert isinstance(rows, Rows)
-        self.inner.shift(common_move(rows, pairs, *self.inner.pulled(self.leaves.n_features)))
+        return common_move(rows, pairs, *self.inner.pulled(self.leaves.n_features))
 
     def _with_centres(
         self, features: Callable[[LeafBlock], IntArray], *, solved: bool

@@ -34,6 +34,7 @@ from linnaeus.models.fitting import document_weights
 from linnaeus.models.recursive.coupled import CoupledLeaves, CoupledSolver
 from linnaeus.models.recursive.leaves import SLACK, DenseLeaves, LeafBlock, LeafSolver
 from linnaeus.models.recursive.network import Network
+from linnaeus.models.recursive.paths import PathSolver, PathWeights
 from linnaeus.models.recursive.solver import InnerWeights, JointSolver, JointState
 from linnaeus.models.solvers.dual_cd import PANEL
 from linnaeus.taxonomy import Taxonomy
@@ -76,9 +77,10 @@ class JointSolution:
         """Whether another problem has the same nodes, features and number of documents."""
         mine = self.solver
         return (
-            type(mine.leaves) is type(solver.leaves)
+            type(mine) is type(solver)
+            and type(mine.leaves) is type(solver.leaves)
             and mine.leaves.screens == solver.leaves.screens
-            and mine.inner.M.shape == solver.inner.M.shape
+            and mine.inner.solved.shape == solver.inner.solved.shape
             and self.schedule == schedule
             and np.array_equal(self.labels, labels)
             and self.problem.X.shape == problem.X.shape
@@ -94,7 +96,7 @@ class JointSolution:
             if "alpha" in arrays:
                 arrays["alpha"] = arrays["alpha"] * arrays["alpha"].dtype.type(scale)
             solver.blocks.append(solver.leaves.resume(block, arrays))
-        solver.inner.M[:] = solver.inner.solved[:] = self.solver.inner.solved
+        solver.inner.start_at(self.solver.inner.solved)
 
 
 # -- checkpoints -------------------------------------------------------------------------------------------------------
@@ -173,13 +175,16 @@ def enlarged_solver(
     ``Y`` are the labels of all documents, in the order of the leaves; ``scores`` those of the new documents for the old
     leaves.
     """
-    shape = InnerWeights.shape(network, leaves.n_features)
-    inner = InnerWeights(network, aligned_zeros(shape, leaves.dtype), aligned_zeros(shape, leaves.dtype))
-    inner.M[:] = old.solver.inner.solved[:, _carried(old, network, problem.taxonomy)]
-    inner.solved[:] = inner.M
-    awake: set[int] = set()
-    kind = CoupledSolver if isinstance(leaves, CoupledLeaves) else JointSolver
-    solver = kind(leaves, [], inner, *engines, awake=awake)
+    shape, awake = InnerWeights.shape(network, leaves.n_features), set[int]()
+    solved = aligned_zeros(shape, leaves.dtype)
+    if isinstance(old.solver, PathSolver):
+        M = aligned_zeros(PathWeights.path_shape(network, leaves.n_features), leaves.dtype)
+        solver: JointSolver = PathSolver(leaves, [], PathWeights(network, M, solved), *engines, awake=awake)
+    else:
+        kind = CoupledSolver if isinstance(leaves, CoupledLeaves) else JointSolver
+        inner = InnerWeights(network, aligned_zeros(shape, leaves.dtype), solved)
+        solver = kind(leaves, [], inner, *engines, awake=awake)
+    solver.inner.start_at(old.solver.inner.solved[:, _carried(old, network, problem.taxonomy)])
     n_old, n_new = old.problem.n_docs, problem.n_docs - old.problem.n_docs
     new = Y[n_old:, : len(old.labels)]
     close, wrong = (too_close(scores, new, slack).tocsc() for slack in (SLACK, -SLACK))
@@ -308,8 +313,9 @@ def start_at_weights(
     W[-1] = intercept
     every = np.arange(leaves.n_features, dtype=np.int32)
     fixed = [replace(block, features=every, U=_panel(W[:, block.columns])) for block in blocks]
-    inner.step(fixed, 0.0, solver.local_engine)  # at M = 0, where the weights of a leaf are its U
-    inner.M[:] = inner.solved
+    if not isinstance(solver, PathSolver):  # its inner vertices follow from the dual variables
+        inner.step(fixed, 0.0, solver.local_engine)  # at M = 0, where the weights of a leaf are its U
+        inner.M[:] = inner.solved
     for block, own in zip(blocks, fixed, strict=True):
         if isinstance(leaves, DenseLeaves):
             arrays: dict[str, Array] = {"U": own.U - inner.centres(block.columns, every, solved=True)}
