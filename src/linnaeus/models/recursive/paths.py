@@ -27,13 +27,13 @@ from functools import cached_property
 import numpy as np
 
 from linnaeus._kernels import dispatch
+from linnaeus.data.matrices import aligned_zeros, is_sparse
 from linnaeus.engine import Clock
 from linnaeus.models.recursive.leaves import LeafBlock, ScreenedLeaves, candidates_of_block
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.recursive.solver import InnerWeights, JointSolver, entries_at
 from linnaeus.models.solvers.dual_cd import LOSSES, PANEL
-from linnaeus.models.solvers.rows import aligned_zeros
-from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
 
 __all__ = ["PathSolver", "PathWeights", "fits_paths"]
 
