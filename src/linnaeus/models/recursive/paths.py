@@ -172,7 +172,7 @@ class PathSolver(JointSolver):
 
     inner: PathWeights
     tol: float = 1e-2
-    settled: bool = True  # whether `inner.solved` and the leaves' u are what the dual variables give
+    settled: bool = False  # whether `inner.solved` and the leaves' u are what the dual variables give
     settling_seconds: float = 0.0
 
     def run(
@@ -184,6 +184,7 @@ class PathSolver(JointSolver):
         stopped: Callable[[], None] = lambda: None,
     ) -> bool:
         self.tol = tol
+        self.settled = self.settled or self.state.done  # a finished training that was resumed
         if self.state.sweep == 0:
             self.state.next_screen, self.state.next_measure = _SCREEN_FIRST, max_iter
             self._place()
@@ -271,7 +272,7 @@ class PathSolver(JointSolver):
         assert isinstance(leaves, ScreenedLeaves)
         for block in self.blocks:
             leaves.settle(block)
-        if self.state.sweep // _PLACE_EVERY > self.state.measured // _PLACE_EVERY:
+        if self.state.sweep == 0 or self.state.sweep // _PLACE_EVERY > self.state.measured // _PLACE_EVERY:
             self._place()
         self.inner.descend(self.local_engine)
         self.inner.shift(self._common_move())
