@@ -89,10 +89,12 @@ def test_new_documents_and_nodes_lead_to_the_optimum_of_all() -> None:
     assert model.objective_ == pytest.approx(whole.objective_, rel=2e-4)
 
 
-def test_a_removed_label_starts_from_the_weights_of_the_others() -> None:
+def test_labels_are_merged_and_removed() -> None:
     tax, X, y = problem()
+    expected = fitted(X, ["l8" if label == "l3" else label for label in y], tax, tol=1e-3)
     model = fitted(X, y, tax, tol=1e-3).update(replaced={"l3": "l8"})
     assert model.duality_gap_ <= 1e-3 * model.objective_
+    assert model.objective_ == pytest.approx(expected.objective_, rel=2e-3)
     assert "l3" not in model.classes_
 
 
@@ -127,3 +129,19 @@ def test_only_many_leaves_with_short_paths_are_solved_along_paths(monkeypatch) -
     monkeypatch.setattr(paths, "_MOST_ABOVE", 100)
     monkeypatch.setattr(paths, "_FEWEST_LEAVES", 21)
     assert not fits_paths(X, "squared_hinge", network)
+
+
+def test_prior_weights_of_leaves_lead_to_the_same_optimum(monkeypatch) -> None:
+    tax, X, y = problem()
+    texts = sparse.random_array((tax.n_nodes, X.shape[1]), density=0.1, rng=np.random.default_rng(1), dtype=np.float32)
+    prior, objectives = sparse.csr_array(texts), []
+    for fits in (rr.fits_paths, lambda *_: False):
+        monkeypatch.setattr(rr, "fits_paths", fits)
+        model = make_model("squared_hinge", taxonomy=tax, tol=1e-4)
+        fit_joint = model._fit_joint
+        model._fit_joint = lambda problem, fit_joint=fit_joint: fit_joint(problem, prior=prior)
+        model.fit(X, y)
+        assert model.duality_gap_ <= 1e-4 * model.objective_
+        objectives.append((type(model._joint.solver), model.objective_))
+    assert [kind for kind, _ in objectives] == [PathSolver, JointSolver]
+    assert objectives[0][1] == pytest.approx(objectives[1][1], rel=2e-4)

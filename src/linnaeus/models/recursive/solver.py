@@ -375,6 +375,11 @@ class JointSolver:
     pairs: FloatArray = field(default_factory=lambda: np.zeros(0))  # the blocks' own parts of the gap, last measured
     awake: set[int] | None = None  # numbers of the blocks to visit; None: all
 
+    @property
+    def measures_candidates(self) -> bool:
+        """Whether a measure looks at candidates only, so that it certifies nothing."""
+        return self.leaves.screens
+
     def run(
         self,
         tol: float,
@@ -420,8 +425,8 @@ class JointSolver:
             if objective > state.last_objective:  # momentum has carried too far
                 state.momentum = 1.0
             state.last_objective = objective
-            if gap <= _ENOUGH * tol * objective or (gap <= tol * objective and not self.leaves.screens):
-                if self.leaves.screens:
+            if gap <= _ENOUGH * tol * objective or (gap <= tol * objective and not self.measures_candidates):
+                if self.measures_candidates:
                     self.certify()
                 else:  # a measure of all documents is a certificate
                     self.objective, self.gap = objective, gap
@@ -429,7 +434,7 @@ class JointSolver:
                     state.done = True
                     after(self.gap / max(self.objective, np.finfo(float).tiny))
                     return True
-                if self.leaves.screens and not screening:  # the candidates looked better than all documents do
+                if self.measures_candidates and not screening:  # the candidates looked better than all documents do
                     state.next_screen = state.sweep
                     self._measure(True)
             self._move_together()
