@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -114,6 +116,25 @@ def test_fits_that_a_time_limit_stops_add_up_to_the_same_model(tmp_path, monkeyp
         np.testing.assert_array_equal(limited.weights_, expected.weights_)
         assert (limited.n_iter_, limited.objective_) == (expected.n_iter_, expected.objective_)
         assert limited.duality_gap_ == expected.duality_gap_
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_checkpoint_of_the_other_solver_is_continued(finished, tmp_path, monkeypatch) -> None:
+    tax, X, y = problem()
+    settings = {"taxonomy": tax, "tol": 1e-3, "checkpoint": tmp_path / "kept"}
+    with monkeypatch.context() as patch:
+        patch.setattr(rr, "fits_paths", lambda *_: False)
+        if not finished:
+            patch.setattr(rr, "Clock", Countdown)
+            patch.setattr(Countdown, "looks", 3)
+        with nullcontext() if finished else pytest.warns(match="did not converge"):
+            before = make_model("squared_hinge", **settings).fit(X, y)
+    after = make_model("squared_hinge", **settings).fit(X, y)
+    assert type(before._joint.solver) is JointSolver
+    assert type(after._joint.solver) is PathSolver
+    assert after.duality_gap_ <= 1e-3 * after.objective_
+    if finished:
+        np.testing.assert_array_equal(after.weights_, before.weights_)
 
 
 def test_only_many_leaves_with_short_paths_are_solved_along_paths(monkeypatch) -> None:

@@ -117,7 +117,11 @@ class JointCheckpoint:
         solver.state = _state_from(store.state["joint"])
         solver.blocks = [solver.leaves.resume(block, store.get(_key(block))) for block in blocks]
         inner = store.get("inner")
-        solver.inner.M[:], solver.inner.solved[:] = inner["M"], inner["solved"]
+        solver.inner.solved[:] = inner["solved"]
+        if inner["M"].shape == solver.inner.M.shape:
+            solver.inner.M[:] = inner["M"]
+        elif not solver.state.done:  # written before fits along paths: the dual variables are a start
+            solver.state = JointState()
         if "newton" in store:
             solver.newton_at = np.array(store.get("newton")["along"])
         return True
