@@ -231,7 +231,7 @@ def test_an_embedding_is_tried_where_labels_have_few_documents(monkeypatch) -> N
     few = feature_variants(TextFeatures(), np.zeros((1, 1)), 3, n_docs=900, n_labels=10)
     names = ["as they are", "log2 weighting", "words and wordllama", "words, characters and wordllama"]
     assert list(few) == names
-    assert few[names[3]].characters == 0.7
+    assert (few[names[3]].characters, few[names[3]].features.min_df) == (0.7, 1)
     assert list(feature_variants(TextFeatures(), np.zeros((1, 1)), 3, n_docs=9000, n_labels=100)) == names[:3]
     embedded = few["words and wordllama"]
     assert (embedded.embedding, embedded.random_state, embedded.weight) == ("wordllama", 3, "auto")

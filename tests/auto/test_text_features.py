@@ -18,7 +18,8 @@ TITLES = [f"{stem}{i}{end}" for i in range(40) for stem, end in (("back", "stube
 LABELS = [["baker"], ["welder"]] * 40
 
 
-def test_characters_are_chosen_where_words_are_not_seen_twice() -> None:
+def test_characters_are_chosen_where_words_are_not_seen_twice(monkeypatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # without an embedding
     name, made = choose_features(TITLES, TAX.indicator(LABELS), TAX, TextFeatures(min_df=1))
     assert name == CHARS
     assert isinstance(made, TextFeatures)
