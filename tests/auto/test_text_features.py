@@ -23,7 +23,7 @@ LABELS = [["baker"], ["welder"]] * 40
 
 
 def test_characters_are_chosen_where_words_are_not_seen_twice(monkeypatch) -> None:
-    monkeypatch.setattr("linnaeus.auto.candidates._can_embed", lambda features: False)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # without an embedding
     name, made = choose_features(TITLES, TAX.indicator(LABELS), TAX, TextFeatures(min_df=1))
     assert name == CHARS
     assert isinstance(made, TextFeatures)

@@ -271,7 +271,8 @@ def feature_variants(
         if n_docs <= _FEW_PER_LABEL * n_labels and _can_embed(features):
             variants[EMBEDDED] = EmbeddedText(features, "wordllama", random_state=seed)
             if n_docs <= _FEW_FOR_CHARS:
-                beside = EmbeddedText(features, "wordllama", characters=_CHARS_BESIDE, random_state=seed)
+                every = clone(features).set_params(min_df=1)  # with few documents, terms of one document help
+                beside = EmbeddedText(every, "wordllama", characters=_CHARS_BESIDE, random_state=seed)
                 variants[EMBEDDED_CHARS] = beside
         short = length <= _SHORT or (length <= _SHORTER and n_docs * length <= _CHARACTERS)
         if short and features.analyzer == "word" and features.stop_words is None:
