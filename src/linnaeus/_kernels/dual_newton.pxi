@@ -6,7 +6,8 @@
 
 cdef enum:
     PRODUCTS = 150  # of conjugate gradients, before equations are factored
-    PATIENCE = 12  # steps of Newton's method, likewise
+    PATIENCE = 20  # steps of Newton's method, likewise
+    LOOSE = 6  # of them to a tenth of the residual
     FACTORED = 2000  # unknowns up to which they are
     AT_EASE = 1000  # and up to which this is little work
 
@@ -163,8 +164,8 @@ cdef int factored(Candidates* A, const unsigned char* kept, const double* bend, 
     return 0
 
 
-cdef inline bint is_large(double b, double step) noexcept nogil:
-    return b > LARGE or step > LARGE
+cdef inline bint is_large(double b, double step, double room) noexcept nogil:
+    return (b > LARGE or step > LARGE) and room < INFINITY
 
 
 cdef double longest(Candidates* A, const double* b, const double* step) noexcept nogil:
@@ -172,7 +173,7 @@ cdef double longest(Candidates* A, const double* b, const double* step) noexcept
     cdef Py_ssize_t i
     cdef double t = 1, most
     for i in range(A.n + A.joined):
-        if is_large(b[i], step[i]) and step[i] != 0:
+        if is_large(b[i], step[i], A.room[i]) and step[i] != 0:
             most = 0.9 * (A.room[i] - b[i]) / step[i] if step[i] > 0 else -0.9 * b[i] / step[i]
             t = most if most < t else t
     return t
@@ -223,7 +224,7 @@ cdef int newton(Candidates* A, double* b, double tol, int max_iter, double* work
         for i in range(n):
             t = fabs(f[i]) * (b[i] if b[i] < 1 else 1)
             worst = t if t > worst else worst
-            most = b[i] if b[i] > most else most
+            most = b[i] if b[i] > most and i < A.n else most
         for i in range(n):
             kept[i] = b[i] > NOTHING or f[i] < 0
             bend[i] = 1 / b[i] + 1 / (A.room[i] - b[i])
@@ -234,7 +235,7 @@ cdef int newton(Candidates* A, double* b, double tol, int max_iter, double* work
         if (number >= PATIENCE or most > LARGE) and n <= AT_EASE:  # only exact steps keep what cancels
             by_factors = True
         if not by_factors:
-            accuracy = 0.1 if worst > 0.3 else 0.01
+            accuracy = 0.1 if worst > 0.3 and number < LOOSE else 0.01 if number < 2 * LOOSE else 1e-4
             found = conjugate(A, kept, diagonal, bend, f, -1, accuracy, x, r, p, q)
             by_factors = found < 0
         if by_factors:
@@ -247,7 +248,7 @@ cdef int newton(Candidates* A, double* b, double tol, int max_iter, double* work
         while True:
             slope = before = 0
             for i in range(n):
-                new[i] = b[i] + t * x[i] if is_large(b[i], x[i]) else moved(b[i], t * x[i], A.room[i])
+                new[i] = b[i] + t * x[i] if is_large(b[i], x[i], A.room[i]) else moved(b[i], t * x[i], A.room[i])
             gradient(A, new, f_new)
             for i in range(n):
                 slope += f_new[i] * (new[i] - b[i])

@@ -9,7 +9,7 @@ cdef struct Leaf:
     double distance, response, step
     List list
     List old  # candidates of the pass before
-    bint moves, sure  # sure: that its step leads to the mode of the candidates
+    bint moves, sure, few  # sure: that its step leads to the mode of the candidates; few: these must be few
     double share  # of the pull, in the new weights
     Py_ssize_t n_touched
     int* touched  # features of the candidates
@@ -81,6 +81,9 @@ cdef int choose(Documents* X, const floating* data, const floating* c, const flo
     for i in range(ENOUGH, stamp // PANEL):  # few documents do not decide about this leaf
         limit *= 2
     limit = limit if limit < limits.most // 2 else limits.most // 2
+    if leaf.few and leaf.own < AT_EASE // 2:  # so that equations can be factored
+        limit = limit if limit < AT_EASE - leaf.own - 1 else AT_EASE - leaf.own - 1
+        leaf.old.n = 0
     if leaf.list.n > limit:
         largest_first(leaf.list.items, leaf.list.n, limit)
         for i in range(limit, leaf.list.n):

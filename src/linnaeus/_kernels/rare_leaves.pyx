@@ -83,6 +83,7 @@ cdef int settle(const floating* W, Leaf* leaf, int b, bint near, bint final, Lim
     cdef int steps = 0 if there or final else STEPS
     cdef int found = newton(A, s.b, 1e-4 if near else 1e-2, steps, s.b + n, s.kept, &leaf.response)
     leaf.sure = found == 1
+    leaf.few = leaf.few or (steps > 0 and found == 0)
     if found < 0:
         leaf.status = HARD
     elif there:

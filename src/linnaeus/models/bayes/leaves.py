@@ -30,7 +30,7 @@ from linnaeus._kernels.dispatch import best
 from linnaeus.losses.surrogate import Logistic
 from linnaeus.models.solvers.cg import Direction, Which, column_dots, conjugate_gradients, step_length
 from linnaeus.models.solvers.rows import PANEL, aligned_zeros
-from linnaeus.typing import FloatArray, IntArray, Matrix, is_sparse
+from linnaeus.typing import BoolArray, FloatArray, IntArray, Matrix, is_sparse
 
 __all__ = ["LeafModes", "LeafTask", "Shared", "determined", "solve_dual", "solve_leaves"]
 
@@ -140,7 +140,9 @@ def _compiled(shared: Shared, task: LeafTask) -> LeafModes:
     if len(hard):
         near = found.distance < np.linalg.norm(found.weights - task.centre, axis=1)
         weights = np.where(near[:, None], found.weights, task.weights)
-        _replace(found, hard, _Block(shared, _part(replace(task, weights=weights), hard)).solve())
+        again = _Block(shared, _part(replace(task, weights=weights), hard)).solve()
+        better = _objectives(again, _part(task, hard)) <= _objectives(found, task)[hard]
+        _replace(found, hard[better], again, better)
     found.moved[:] = np.sqrt(((found.weights - task.weights) ** 2).sum(axis=1, dtype=np.float64))
     return found
 
@@ -156,11 +158,18 @@ def _part(task: LeafTask, columns: IntArray) -> LeafTask:
     )
 
 
-def _replace(modes: LeafModes, columns: IntArray, by: LeafModes) -> None:
+def _objectives(modes: LeafModes, task: LeafTask) -> FloatArray:
+    """What every leaf minimises."""
+    away = ((modes.weights - task.centre) ** 2).sum(axis=1, dtype=np.float64)
+    return modes.losses + 0.5 * task.prior * away
+
+
+def _replace(modes: LeafModes, columns: IntArray, by: LeafModes, which: BoolArray) -> None:
+    """Leaves ``columns`` by the leaves ``which`` of others."""
     for name in ("weights", "losses", "distance", "response", "gamma", "moved", "unknown"):
         array = getattr(modes, name)
         if array is not None:
-            array[columns] = getattr(by, name)
+            array[columns] = getattr(by, name)[which]
 
 
 class _Block:
@@ -349,7 +358,7 @@ def solve_dual(
         found = cho_solve((factor.T, False), np.stack([-f[kept], np.ones(len(kept))], axis=1), check_finite=False)
         step, response = -f * b, b.copy()
         step[kept], response[kept] = found.T
-        large = (b > _LARGE) | (step > _LARGE)
+        large = ((b > _LARGE) | (step > _LARGE)) & bounded
         inside = np.where(step > 0, room - b, -b)[large] / np.where(step == 0, 1e-300, step)[large]
         t = min(1.0, 0.9 * float(inside.min(initial=np.inf)))
         while True:

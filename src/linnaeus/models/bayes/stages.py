@@ -303,6 +303,7 @@ _STEPS = 3  # of Newton's method in a round, where precisions are not balanced
 _RARE = 32  # documents of a label, on average, up to which few documents decide about its weights
 _NEAR = 4  # documents beside its own of which the features of a label are thought to be known at the start
 _AIM, _LOOSE = 0.3, 0.1  # distance of leaves to their modes: of the tolerance, and as long as precisions still change
+_FAR = 100.0  # factor between precisions from which the mode of one says nothing about that of the other
 _OF_LEAVES = ("prior", "distance", "losses", "gamma", "norms", "above", "response")
 _FEATURES = 1024  # at a time, for the inner vertices
 _LARGE = 5 * 10**6  # vertices x features from which weights are in single precision, and rounds lighter
@@ -401,14 +402,15 @@ class InTurn:
         self.shared = Shared(X, squares, self.c.astype(dtype), 3.0 if dtype == np.float32 else 0.05, self.keep)
         n = self.tree.n_leaves
         self.prior, self.distance = np.ones(n), np.full(n, np.inf)  # distance: to the mode, at most
-        self.before = np.zeros(n)  # the precisions of the round before, 0 in the first one
+        self.before = np.zeros(n)  # the precisions of the round before, 0 where leaves begin anew
         self.losses, self.gamma, self.norms = np.zeros(n), np.zeros(n), np.zeros(n)
         self.above, self.response = np.zeros(n), np.zeros(n)  # distances to the parents; see `LeafModes`
 
     def __call__(self, rho: FloatArray, tol: float, clock: Clock) -> Round:
         tree, prior = self.tree, rho[self.tree.leaves, 0]
         share = self.prior / prior
-        self.before = np.where(np.isfinite(self.distance), self.prior, 0.0)
+        known = np.isfinite(self.distance) & (np.abs(np.log(share)) < np.log(_FAR))
+        self.before = np.where(known, self.prior, 0.0)
         self.distance = self.distance + np.abs(np.log(share)) * self.response
         change = float(np.abs(np.log(share)).max()) if np.isfinite(self.distance).all() else np.inf
         aim = min(max(_AIM * tol, _LOOSE * min(change, 1.0)), _LOOSE)
