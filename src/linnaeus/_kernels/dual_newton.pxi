@@ -7,7 +7,7 @@
 cdef enum:
     PRODUCTS = 150  # of conjugate gradients, before equations are factored
     PATIENCE = 20  # steps of Newton's method, likewise
-    LOOSE = 6  # of them to a tenth of the residual
+    LOOSE = 6  # steps of Newton's method to a tenth of the residual
     FACTORED = 2000  # unknowns up to which they are
     AT_EASE = 1000  # and up to which this is little work
 
@@ -232,8 +232,8 @@ cdef int newton(Candidates* A, double* b, double tol, int max_iter, double* work
             one[i] = 1
         if worst <= tol + ROUNDING * most or number == max_iter:
             break
-        if (number >= PATIENCE or most > LARGE) and n <= AT_EASE:  # only exact steps keep what cancels
-            by_factors = True
+        if n <= (AT_EASE if most > LARGE else AT_EASE // 3 if number >= PATIENCE else 0):
+            by_factors = True  # only exact steps keep what cancels
         if not by_factors:
             accuracy = 0.1 if worst > 0.3 and number < LOOSE else 0.01 if number < 2 * LOOSE else 1e-4
             found = conjugate(A, kept, diagonal, bend, f, -1, accuracy, x, r, p, q)
