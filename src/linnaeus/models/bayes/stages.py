@@ -402,7 +402,7 @@ class InTurn:
         self.shared = Shared(X, squares, self.c.astype(dtype), 3.0 if dtype == np.float32 else 0.05, self.keep)
         n = self.tree.n_leaves
         self.prior, self.distance = np.ones(n), np.full(n, np.inf)  # distance: to the mode, at most
-        self.before = np.zeros(n)  # the precisions of the round before, 0 where leaves begin anew
+        self.before = np.zeros(n)  # the precisions of the round before, 0 where leaves start afresh
         self.losses, self.gamma, self.norms = np.zeros(n), np.zeros(n), np.zeros(n)
         self.above, self.response = np.zeros(n), np.zeros(n)  # distances to the parents; see `LeafModes`
 
