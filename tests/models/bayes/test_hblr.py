@@ -210,6 +210,25 @@ def test_threads_change_nothing_and_deviations_need_not_be_kept() -> None:
         two.predict_proba(X, corrected=True)
 
 
+def test_rare_labels_of_sparse_documents_converge_alike_on_any_number_of_threads() -> None:
+    """Sixty labels of two short documents each; some documents of different labels are equal."""
+    rng = np.random.default_rng(0)
+    tax = Taxonomy.from_edges([("root", f"f{k}") for k in range(6)] + [(f"f{n // 10}", f"n{n}") for n in range(60)])
+    y = [f"n{n}" for n in range(60) for _ in range(2)]
+    X = sparse.lil_array((120, 400))
+    for i in range(120):
+        X[i, rng.choice(400, 5, replace=False)] = rng.uniform(0.2, 0.6, 5)
+        X[i, i // 2] = 0.5
+    X[3] = X[100]
+    X = sparse.csr_array(X)
+    how = {"likelihood": "binary", "schedule": "leaves"}
+    one, two = HBLR(tax, **how).fit(X, y), HBLR(tax, n_jobs=2, **how).fit(X, y)
+    assert one.change_[-1].max() <= 1e-3
+    np.testing.assert_array_equal(one.weights_, two.weights_)
+    np.testing.assert_array_equal(one.std_, two.std_)
+    np.testing.assert_array_equal(one.link_precisions_, two.link_precisions_)
+
+
 @pytest.mark.parametrize("likelihood", ["softmax", "binary"])
 def test_calibrated_probabilities_are_answered_and_corrected_ones_remain_its_own(likelihood) -> None:
     X, y, tax = images(n_docs=300)

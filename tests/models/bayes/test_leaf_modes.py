@@ -88,6 +88,39 @@ def test_equal_documents_with_different_labels_have_even_odds() -> None:
     assert (scores[positives[0][1:3], 0] > 5).all()
 
 
+@pytest.mark.parametrize("dense", [False, True])
+def test_one_document_against_several_equal_ones_has_their_odds(dense) -> None:
+    """Seven dual variables of some 1e9: six of them cancel the seventh, in every step."""
+    X, positives = problem()
+    X = sparse.lil_array(X)
+    for row in range(100, 106):
+        X[row] = X[0]
+    X = X.toarray() if dense else sparse.csr_array(X)
+    found, centre = solved(X, positives, [1e-9, 1e-9])
+    assert (away(X, positives, 1e-9, found, centre) < 1e-3).all()
+    assert (X @ found.weights.T)[0, 0] == pytest.approx(-np.log(6), abs=0.01)
+
+
+def test_weights_of_another_precision_are_where_to_begin() -> None:
+    X, positives = problem()
+    first, centre = solved(X, positives, [1e-6, 1e-6])
+    task = LeafTask(positives, centre, np.array([1e-8, 1e-5]), first.weights, 1e-4, before=np.array([1e-6, 1e-6]))
+    found = solve_leaves(Shared(X, X.multiply(X).tocsr(), np.ones(X.shape[0]), 0.05), task)
+    fresh, _ = solved(X, positives, [1e-8, 1e-5])
+    np.testing.assert_allclose(found.weights, fresh.weights, atol=1e-3 * np.abs(fresh.weights).max())
+    np.testing.assert_allclose(found.moved, np.linalg.norm(found.weights - first.weights, axis=1))
+
+
+def test_the_kernel_finds_what_numpy_finds() -> None:
+    X, positives = problem()
+    shared = Shared(X, X.multiply(X).tocsr(), np.ones(X.shape[0]), 0.05, keep=True)
+    d = X.shape[1]
+    task = LeafTask(positives, np.zeros((2, d)), np.array([1e-7, 1e-2]), np.zeros((2, d)), 1e-6)
+    one, two = solve_leaves(shared, task), leaves._Block(shared, task).solve()
+    for name in ("weights", "losses", "gamma", "moved", "unknown"):
+        np.testing.assert_allclose(getattr(one, name), getattr(two, name), rtol=1e-3, atol=1e-4)
+
+
 def test_documents_have_weights() -> None:
     X, positives = problem()
     c = np.random.default_rng(0).uniform(0.5, 2, X.shape[0])

@@ -124,7 +124,10 @@ class OnDevice(InTurn):
         slope, curvature = system.pairs.derivatives(S)[:2]
         information = product(X_squares, curvature) / prior.float()
         distance = (product(X.T, newton.A + slope) / prior.float()).norm(dim=0)
-        parts = (W.T, information.T, system.pairs.value(S), distance, (W - centre).norm(dim=0))
+        known = information / (1 + information)
+        before = torch.as_tensor(self.weights[leaves].astype(np.float32), device=device).T
+        moved, gamma = (W - before).double().norm(dim=0), known.double().sum(dim=0)
+        parts = (W.T, system.pairs.value(S), distance, (W - centre).norm(dim=0), gamma, moved, (1 - known).T)
         return LeafModes(*(tensor.cpu().numpy() for tensor in parts))
 
     def arrays(self) -> dict[str, Array]:

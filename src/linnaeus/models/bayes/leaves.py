@@ -14,29 +14,36 @@ Scores then lie near -log prec, and a Newton step on w brings them nearer by one
 are nearly linear, and Newton's method solves them in some ten steps (`solve_dual`). Only documents with a b_i that
 counts are variables: the candidates, mostly some hundred. All others, negative and far from the margin, are replaced by
 one document, their mean weighted by b_i: exp is convex, and the sum of their losses has the same value and the same
-gradient at the current weights. A pass over all documents then finds what this left out. Leaves for which too many
-documents count take a Newton step in w instead (conjugate gradients, scaled by the diagonal of the Hessian, sixteen
-leaves in lock-step).
+gradient at the current weights. A pass over all documents then finds what this left out. For sparse documents this is
+compiled (`_kernels/rare_leaves.pyx`); `_Block` says the same in NumPy, for dense documents and for leaves that the
+kernel gives up. Leaves for which too many documents count take a Newton step in w instead (conjugate gradients, scaled
+by the diagonal of the Hessian, sixteen leaves in lock-step).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from linnaeus._kernels.dispatch import best
+from linnaeus.data.matrices import aligned_zeros, is_sparse
 from linnaeus.losses.surrogate import Logistic
+from linnaeus.models.solvers import PANEL
 from linnaeus.models.solvers.cg import Direction, Which, column_dots, conjugate_gradients, step_length
-from linnaeus.typing import FloatArray, IntArray, Matrix
+from linnaeus.typing import BoolArray, FloatArray, IntArray, Matrix
 
-__all__ = ["LeafModes", "LeafTask", "Shared", "solve_dual", "solve_leaves"]
+__all__ = ["LeafModes", "LeafTask", "Shared", "determined", "solve_dual", "solve_leaves"]
 
 _PASSES = 12  # over all documents, at most
+_COMPILED = 20  # the same of the kernel
 _FREE = 6  # of them before steps have to lower the objective: candidates are still being found
 _COUNTS = 0.03  # a dual variable with which a document is a candidate
 _STAYS = 1e-3  # the same for candidates of the pass before
 _MOST = 1_500  # candidates of a leaf
-_FIRST, _EACH = 300, 4  # candidates that a pass adds at most, and the same for every positive document
+_SPARSE = 20_000  # the same where equations need not be factored
+_FIRST, _EACH = 300, 20  # candidates that a pass adds at most, and the same for every positive document
+_LARGE = 1e3  # a dual variable of a document that contradicts others
 _NOTHING = 1e-6  # a dual variable below which a document does not matter to the others
 _ROUNDING = 1e-15  # of sums of dual variables
 _PRODUCTS = 30
@@ -46,13 +53,15 @@ _PRODUCTS = 30
 class Shared:
     """What all tasks need: documents, their squares and their weights.
 
-    Documents whose curvature is below ``background`` times a leaf's mean are minded by their diagonal only.
+    Documents whose curvature is below ``background`` times a leaf's mean are minded by their diagonal only. ``keep``
+    asks for the variances of all features.
     """
 
     X: Matrix
     squares: Matrix
     c: FloatArray
     background: float
+    keep: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,8 @@ class LeafTask:
 
     Weights are leaves x features, precisions (in double precision) leaves. A leaf is finished when its distance to the
     mode, which is certified, or its last step is at most ``tol`` times the distance to its parent; with ``n_steps``
-    all leaves take this number of Newton steps on their weights instead.
+    all leaves take this number of Newton steps on their weights instead. ``before`` are the precisions for which the
+    weights were near the mode, 0 where they were not; they only say where to begin.
     """
 
     positives: tuple[IntArray, IntArray]
@@ -70,25 +80,97 @@ class LeafTask:
     weights: FloatArray
     tol: float
     n_steps: int | None = None
+    before: FloatArray | None = None
 
 
 @dataclass(frozen=True)
 class LeafModes:
-    """Weights and information / precision (leaves x features); of every leaf the losses and its distance to the mode.
+    """Weights (leaves x features); of every leaf the losses, its distance to the mode, and what documents determine.
 
-    ``response`` is how far a mode moves when the logarithm of its precision changes, per unit, to first order.
+    ``response`` is how far a mode moves when the logarithm of its precision changes, per unit, to first order;
+    ``gamma`` the number of features that the documents determine, ``moved`` the distance to the weights of the task.
+    ``unknown``, the posterior variances times the precision (leaves x features), is kept where it is asked for.
     """
 
     weights: FloatArray
-    information: FloatArray
     losses: FloatArray
     distance: FloatArray
     response: FloatArray
+    gamma: FloatArray
+    moved: FloatArray
+    unknown: FloatArray | None
+
+
+def determined(information: FloatArray, axis: int) -> FloatArray:
+    """How many features the documents determine, from information / precision, summed over an axis."""
+    return np.asarray((information / (1 + information)).sum(axis=axis, dtype=np.float64))
 
 
 def solve_leaves(shared: Shared, task: LeafTask) -> LeafModes:
-    """The modes of the leaves of a task."""
-    return _Block(shared, task).solve()
+    """The modes of the leaves of a task, of at most 16 leaves."""
+    by_kernel = task.n_steps is None and is_sparse(shared.X)
+    return _compiled(shared, task) if by_kernel else _Block(shared, task).solve()
+
+
+def _compiled(shared: Shared, task: LeafTask) -> LeafModes:
+    kernel, X, k = best("rare_leaves"), shared.X, len(task.prior)
+    assert is_sparse(X)
+    assert is_sparse(shared.squares)
+    dtype, shape = task.weights.dtype, (X.shape[1], PANEL)
+    W, centre, room = (aligned_zeros(shape, dtype) for _ in range(3))
+    W[:, :k], centre[:, :k] = task.weights.T, task.centre.T
+    prior, before, losses, distance, response = (np.zeros(PANEL) for _ in range(5))
+    prior[:], prior[:k] = 1, task.prior
+    if task.before is not None:
+        before[:k] = task.before
+    order = np.argsort(task.positives[0], kind="stable")
+    rows, columns = (np.asarray(at[order], np.int64) for at in task.positives)
+    documents = (X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False))
+    status = np.zeros(PANEL, np.uint8)
+    kernel.solve(
+        *documents, X.data, shared.c, rows, columns, centre, prior, before, k, task.tol,
+        np.array([_COMPILED, _FIRST, _EACH, _SPARSE]), W, room, distance, response, status,
+    )  # fmt: skip
+    kernel.describe(
+        *documents, X.data, shared.squares.data, shared.c, rows, columns, W, (1 / prior).astype(dtype), losses, room
+    )
+    unknown = np.ascontiguousarray((1 / (1 + room[:, :k])).T) if shared.keep else None
+    parts = (losses[:k], distance[:k], response[:k], determined(room, axis=0)[:k])
+    found = LeafModes(np.ascontiguousarray(W[:, :k].T), *parts, np.zeros(k), unknown)
+    hard = np.flatnonzero(status[:k] != 1)
+    if len(hard):
+        near = found.distance < np.linalg.norm(found.weights - task.centre, axis=1)
+        weights = np.where(near[:, None], found.weights, task.weights)
+        again = _Block(shared, _part(replace(task, weights=weights), hard)).solve()
+        better = _objectives(again, _part(task, hard)) <= _objectives(found, task)[hard]
+        _replace(found, hard[better], again, better)
+    found.moved[:] = np.sqrt(((found.weights - task.weights) ** 2).sum(axis=1, dtype=np.float64))
+    return found
+
+
+def _part(task: LeafTask, columns: IntArray) -> LeafTask:
+    """Some leaves of a task."""
+    place = np.full(len(task.prior), -1)
+    place[columns] = np.arange(len(columns))
+    kept = place[task.positives[1]] >= 0
+    positives = (task.positives[0][kept], place[task.positives[1][kept]])
+    return replace(
+        task, positives=positives, centre=task.centre[columns], prior=task.prior[columns], weights=task.weights[columns]
+    )
+
+
+def _objectives(modes: LeafModes, task: LeafTask) -> FloatArray:
+    """What every leaf minimises."""
+    away = ((modes.weights - task.centre) ** 2).sum(axis=1, dtype=np.float64)
+    return modes.losses + 0.5 * task.prior * away
+
+
+def _replace(modes: LeafModes, columns: IntArray, by: LeafModes, which: BoolArray) -> None:
+    """Leaves ``columns`` by the leaves ``which`` of others."""
+    for name in ("weights", "losses", "distance", "response", "gamma", "moved", "unknown"):
+        array = getattr(modes, name)
+        if array is not None:
+            array[columns] = getattr(by, name)[which]
 
 
 class _Block:
@@ -96,7 +178,8 @@ class _Block:
 
     def __init__(self, shared: Shared, task: LeafTask) -> None:
         self.shared, self.tol = shared, task.tol
-        self.W, self.centre = np.ascontiguousarray(task.weights.T), np.ascontiguousarray(task.centre.T)
+        self.W, self.centre = np.array(task.weights.T, order="C"), np.ascontiguousarray(task.centre.T)
+        self.start = task.weights.T
         self.prior = task.prior
         n, k = shared.X.shape[0], self.W.shape[1]
         self.signs = np.full((n, k), -1, self.W.dtype)
@@ -147,7 +230,10 @@ class _Block:
                 break
         information = np.asarray(self.shared.squares.T @ self.D)
         response = np.where(np.isfinite(self.response), self.response, np.linalg.norm(self.W - self.centre, axis=0))
-        return LeafModes(self.W.T, information.T, self.value * self.prior, self.distance, response)
+        moved = np.sqrt(((self.W - self.start) ** 2).sum(axis=0, dtype=np.float64))
+        unknown = (1 / (1 + information)).T if self.shared.keep else None
+        gamma = determined(information, axis=0)
+        return LeafModes(self.W.T, self.value * self.prior, self.distance, response, gamma, moved, unknown)
 
     def _choose(self, active: IntArray) -> tuple[list[IntArray], FloatArray]:
         """Candidates of every leaf, and the dual variables of the other documents, with minus their sign."""
@@ -243,7 +329,8 @@ def solve_dual(
 
     This is the gradient of a convex function, whose second derivatives are those of ``gram`` and a diagonal. Variables
     that Newton's method lowers are lowered by a factor, those that it raises come nearer to ``room`` by one, so that
-    none leaves its interval.
+    none leaves its interval. Large ones, of documents that contradict each other, cancel: they move along straight
+    lines, as far as all of them stay inside.
 
     Examples
     --------
@@ -272,10 +359,12 @@ def solve_dual(
         found = cho_solve((factor.T, False), np.stack([-f[kept], np.ones(len(kept))], axis=1), check_finite=False)
         step, response = -f * b, b.copy()
         step[kept], response[kept] = found.T
-        t = 1.0
+        large = ((b > _LARGE) | (step > _LARGE)) & bounded
+        inside = np.where(step > 0, room - b, -b)[large] / np.where(step == 0, 1e-300, step)[large]
+        t = min(1.0, 0.9 * float(inside.min(initial=np.inf)))
         while True:
-            new = np.where(step < 0, b * np.exp(np.maximum(t * step / b, -30)), b + t * step)
-            above = bounded & (step > 0)
+            new = np.where((step < 0) & ~large, b * np.exp(np.maximum(t * step / b, -30)), b + t * step)
+            above = bounded & (step > 0) & ~large
             left = room[above] - b[above]
             new[above] = room[above] - left * np.exp(np.maximum(-t * step[above] / left, -30))
             new = np.clip(new, 1e-250, np.nextafter(room, 0))

@@ -35,7 +35,8 @@ from typing import Protocol
 
 import numpy as np
 
-from linnaeus.engine import Clock, blocks
+from linnaeus._kernels.dispatch import best
+from linnaeus.engine import Clock, blocks, local_engine
 from linnaeus.models.bayes.leaves import LeafModes, LeafTask, Shared, solve_leaves
 from linnaeus.models.bayes.modes import BinaryLikelihood, SoftmaxLikelihood, find_mode
 from linnaeus.models.bayes.precisions import LEAST_PRECISION, Precisions
@@ -302,6 +303,7 @@ _STEPS = 3  # of Newton's method in a round, where precisions are not balanced
 _RARE = 32  # documents of a label, on average, up to which few documents decide about its weights
 _NEAR = 4  # documents beside its own of which the features of a label are thought to be known at the start
 _AIM, _LOOSE = 0.3, 0.1  # distance of leaves to their modes: of the tolerance, and as long as precisions still change
+_FAR = 100.0  # factor between precisions from which the mode of one says nothing about that of the other
 _OF_LEAVES = ("prior", "distance", "losses", "gamma", "norms", "above", "response")
 _FEATURES = 1024  # at a time, for the inner vertices
 _LARGE = 5 * 10**6  # vertices x features from which weights are in single precision, and rounds lighter
@@ -397,15 +399,18 @@ class InTurn:
         self.variances = np.zeros((self.tree.n_leaves, shape[1]), dtype) if self.keep else None
         X = self.X.astype(dtype)
         squares = X**2 if isinstance(X, np.ndarray) else X.multiply(X).tocsr()
-        self.shared = Shared(X, squares, self.c.astype(dtype), 3.0 if dtype == np.float32 else 0.05)
+        self.shared = Shared(X, squares, self.c.astype(dtype), 3.0 if dtype == np.float32 else 0.05, self.keep)
         n = self.tree.n_leaves
         self.prior, self.distance = np.ones(n), np.full(n, np.inf)  # distance: to the mode, at most
+        self.before = np.zeros(n)  # the precisions of the round before, 0 where leaves start afresh
         self.losses, self.gamma, self.norms = np.zeros(n), np.zeros(n), np.zeros(n)
         self.above, self.response = np.zeros(n), np.zeros(n)  # distances to the parents; see `LeafModes`
 
     def __call__(self, rho: FloatArray, tol: float, clock: Clock) -> Round:
         tree, prior = self.tree, rho[self.tree.leaves, 0]
         share = self.prior / prior
+        known = np.isfinite(self.distance) & (np.abs(np.log(share)) < np.log(_FAR))
+        self.before = np.where(known, self.prior, 0.0)
         self.distance = self.distance + np.abs(np.log(share)) * self.response
         change = float(np.abs(np.log(share)).max()) if np.isfinite(self.distance).all() else np.inf
         aim = min(max(_AIM * tol, _LOOSE * min(change, 1.0)), _LOOSE)
@@ -414,14 +419,13 @@ class InTurn:
         away = 0.0
         for part, found in self._solved(open_, aim):
             leaves = tree.leaves[part]
-            away += float(((found.weights - self.weights[leaves]) ** 2).sum(dtype=np.float64))
+            away += float((found.moved**2).sum())
             self.weights[leaves] = found.weights
             self.losses[part], self.distance[part], self.response[part] = found.losses, found.distance, found.response
-            self.norms[part] = (found.weights**2).sum(axis=1, dtype=np.float64)
-            known = found.information / (1 + found.information)
-            self.gamma[part] = known.sum(axis=1, dtype=np.float64)
-            if self.variances is not None:
-                self.variances[part] = (1 - known) / prior[part, None]
+            self.norms[part] = np.einsum("ij,ij->i", found.weights, found.weights, dtype=np.float64)
+            self.gamma[part] = found.gamma
+            if self.variances is not None and found.unknown is not None:
+                self.variances[part] = found.unknown / prior[part, None]
         differences, moved = self._settle_inner(rho)
         self.above = np.sqrt(differences[tree.leaves])
         self.distance += moved[tree.parent[tree.leaves]]
@@ -456,25 +460,31 @@ class InTurn:
         leaves = self.tree.leaves[part]
         Y = self.Y[:, part].tocoo()
         centre = self.weights[self.tree.parent[leaves]]
-        n_steps = None if self.balances else 1 if centre.dtype == np.float32 else _STEPS
-        return LeafTask(
-            (Y.row, Y.col), centre, self.prior[part], self.weights[leaves], tol if self.balances else 0.0, n_steps
-        )
+        at = ((Y.row, Y.col), centre, self.prior[part], self.weights[leaves])
+        if self.balances:
+            return LeafTask(*at, tol, before=self.before[part])
+        return LeafTask(*at, 0.0, n_steps=1 if centre.dtype == np.float32 else _STEPS)
 
     def _settle_inner(self, rho: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Inner vertices to their optimum, some features at a time.
 
         |w_n - w_parent|^2 of all vertices (root: |w|^2), and how far each has moved.
         """
-        squares, moved = np.zeros(self.tree.n_vertices), np.zeros(self.tree.n_vertices)
-        for part in blocks(self.weights.shape[1], _FEATURES):
-            before = self.weights[:, part].astype(np.float64)
-            W = self.tree.between(before, rho)
-            self.weights[:, part] = W
-            moved += ((W - before) ** 2).sum(axis=1)
-            W[1:] -= W[self.tree.parent[1:]]
-            squares += (W**2).sum(axis=1)
-        return squares, np.sqrt(moved)
+        tree, kernel = self.tree, best("inner_vertices")
+        row = np.full(tree.n_vertices, -1, np.int64)
+        row[tree.inner] = np.arange(len(tree.inner))
+        parent, stiff = tree.parent.astype(np.int64, copy=False), np.ascontiguousarray(rho[:, 0])
+
+        def settle(W: FloatArray, part: slice) -> FloatArray:
+            sums = np.zeros((2, tree.n_vertices))
+            kernel.settle(W, parent, row, stiff, len(tree.inner), part.start, part.stop, *sums)
+            return sums
+
+        parts = blocks(self.weights.shape[1], _FEATURES)
+        sums = np.zeros((2, tree.n_vertices))
+        for part in local_engine(self.engine, None).map(settle, parts, self.weights):
+            sums += part
+        return sums[0], np.sqrt(sums[1])
 
     @property
     def variance(self) -> FloatArray | None:
