@@ -237,6 +237,8 @@ def test_an_embedding_is_tried_where_labels_have_few_documents(monkeypatch) -> N
     embedded = few["words and wordllama"]
     assert (embedded.embedding, embedded.random_state, embedded.weight) == ("wordllama", 3, "auto")
     many = feature_variants(TextFeatures(), np.zeros((1, 1)), 3, n_docs=1100, n_labels=10)
+    large = feature_variants(TextFeatures(), np.zeros((1, 1)), 3, n_docs=30_000, n_labels=9_000)
+    assert "words and wordllama" not in large
     letters = feature_variants(TextFeatures(analyzer="char"), np.zeros((1, 1)), 3, n_docs=900, n_labels=10)
     assert list(many) == list(letters) == ["as they are", "log2 weighting", "texts"]
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

@@ -78,7 +78,7 @@ _STRUCTURED_NODES = 2_000  # above, the first pass of a structured model, which 
 _SHORT = 50  # mean number of characters of texts up to which n-grams of characters are tried,
 _SHORTER, _CHARACTERS = 200, 3_000_000  # or up to which they are where all texts together have no more characters
 _NARROW = 2_000  # features of sparse vectors up to which a map is tried
-_FEW_PER_LABEL = 100  # documents for each label up to which an embedding is tried
+_FEW_PER_LABEL, _FEW_FOR_VECTORS = 100, 20_000  # documents of a label, and in all, up to which an embedding is tried
 _FEW_FOR_CHARS, _CHARS_BESIDE = 5_000, 0.7  # documents up to which characters are tried beside it, and their weight
 _LANDMARKS = (600, 2_000)  # of a map, and of a larger one at most
 _ENOUGH = 1_200  # documents from which on a larger map is tried
@@ -268,7 +268,7 @@ def feature_variants(
     if isinstance(features, TextFeatures):
         if getattr(features, "weighting", None) != "log2":
             variants[LOG2] = clone(features).set_params(weighting="log2", sublinear_tf=False)
-        if n_docs <= _FEW_PER_LABEL * n_labels and _can_embed(features):
+        if n_docs <= min(_FEW_PER_LABEL * n_labels, _FEW_FOR_VECTORS) and _can_embed(features):
             variants[EMBEDDED] = EmbeddedText(features, "wordllama", random_state=seed)
             if n_docs <= _FEW_FOR_CHARS:
                 every = clone(features).set_params(min_df=1)  # with few documents, terms of one document help
