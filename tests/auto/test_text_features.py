@@ -48,7 +48,7 @@ def test_the_recommended_command_has_the_features_of_the_shoot_out() -> None:
 
 
 def described(n_docs: int, seed: int = 0) -> tuple[list[str], list[list[str]]]:
-    """Short texts: the label is told by a stem with any ending, or by a word of its own."""
+    """Short texts: a stem with any ending, or a word of its own, gives the label."""
     rng = np.random.default_rng(seed)
     texts, labels = [], []
     for _ in range(n_docs):
