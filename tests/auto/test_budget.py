@@ -43,11 +43,20 @@ def test_time_for_the_last_cut_and_probabilities_is_kept_back(measure: str, time
 def test_documents_are_not_held_out_in_folds_where_their_probabilities_take_too_long() -> None:
     search = begun("average_precision", 1000.0)
     assert search._folds_fit(search._last_fit())
-    search.evaluator.curve_seconds = 20.0  # 160 seconds after the last fit, or 640 with four times the documents
+    search.evaluator.curve_seconds = 25.0  # 200 seconds after the last fit, or 800 with four times the documents
     assert not search._folds_fit(search._last_fit())
     assert search._refined(search.tried[0]) is not None
     search.earlier = 400.0
     assert search._refined(search.tried[0]) is None
+
+
+@pytest.mark.parametrize(("measure", "kept"), [("average_precision", True), ("hierarchical_f1", False)])
+def test_time_for_folds_is_kept_back_from_the_start_where_probabilities_are_measured(measure: str, kept: bool) -> None:
+    search = begun(measure, 1000.0)
+    search.evaluator.curve_seconds = 10.0
+    more = search._after(folds=True) - search._after()
+    search.share = 0.75  # the rounds
+    assert (search.left < 1000.0 - search._after() - more) == kept
 
 
 def test_seconds_before_the_search_count_and_its_last_fit_is_announced() -> None:

@@ -105,7 +105,7 @@ def test_with_time_cut_and_probabilities_are_learned_from_scores_of_all_document
     assert report.n_held_out < 150
     assert sorted(report.refined.held.documents) == list(range(420))
     assert report.learned_from is report.refined
-    assert "all 420 documents in 5 folds" in str(report)
+    assert "all 420 documents in 3 folds" in str(report)
     assert auto.pipeline_.decoder_.name == report.refined.cut != "own"
     short = AutoClassifier(TAX, budget=0.001, measure=measure).fit(X, y, models=["OneVsRestSVM"], tuned=())
     assert short.report_.refined is None

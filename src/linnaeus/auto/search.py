@@ -9,11 +9,11 @@
     3   on more documents: the best third, at their best C; and so on, until all documents are learned from
     4   on all documents: C, then pull, of the best are followed in both directions as long as it pays; then, where it
         has a map, a larger one, then wider and narrower ones; then C and pull of the next
-    5   the best of these, where they are nearly equal, with every document held out once, in five folds, where there is
+    5   the best of these, where they are nearly equal, with every document held out once, in three folds, where there is
         time: what four times as many held-out documents say is taken
     6   mixtures of the best two and three of different kinds, from their held-out scores; one is taken only where it
         wins by more than chance
-    7   the chosen one with every document held out once, in five folds, where there is time: its cut, probabilities and
+    7   the chosen one with every document held out once, in three folds, where there is time: its cut, probabilities and
         weights of a mixture are learned from these scores
 
 The order is fixed by the seed. The clock only decides how far the search goes: a fit that is forecast to end after the
@@ -97,7 +97,8 @@ _OVER_USUAL = 1.5  # the same where nobody gave a budget: a clearly worse model 
 _WORDS = PLAIN, CHARS, EMBEDDED, EMBEDDED_CHARS  # features that see different parts of texts
 _FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how far below the best they may be
 _MIXING, _MIXING_FIRST = 3e-6, 1e-6  # seconds for each score of a mixture, and of one that learns what comes first
-_FOLD_FITS, _FOR_FOLDS = 5.5, 0.25  # fits that holding out every document takes, and the most of the budget for them
+_FOLD_FITS, _FOR_FOLDS = 3.0, 0.25  # fits that holding out every document takes, and the most of the budget for them
+_FOR_RANKED_FOLDS = 0.5  # the same by a measure of probabilities: their curves gain more from documents than from tuning
 
 
 @dataclass
@@ -243,14 +244,14 @@ class Search:
         """Seconds of the budget that are left for the search.
 
         Those for the last fit, its cut and probabilities are kept back; after the rounds, which have a share of the
-        budget, also those for folds and mixtures.
+        budget, also those for folds and mixtures. By a measure of probabilities folds are kept back from the start.
         """
         if self.budget is None:
             return float("inf")
         last = self._last_fit()
         reserved = self._last * last + self._after()
-        if self.share >= 1.0 and self._folds_fit(last):  # else there will be no time for either; rounds have a share
-            n_times = 2 if self._folds_fit(2 * last) else 1  # of the two best, if they are nearly equal
+        if (self._ranked_folds or self.share >= 1.0) and self._folds_fit(last):  # else there will be no time for them
+            n_times = 2 if self.share >= 1.0 and self._folds_fit(2 * last) else 1  # of the two best, if nearly equal
             more = n_times * _FOLD_FITS * last + self._after(folds=True) - self._after()
             reserved += more if self.evaluator.foldable else 0.0
         if self.share >= 1.0 and len(self.models) > 1:
@@ -295,7 +296,13 @@ class Search:
         """Whether holding out every document once, in folds, takes a small part of the budget."""
         assert self.budget is not None
         more = self._after(folds=True) - self._after()
-        return _FOLD_FITS * last + more <= _FOR_FOLDS * self.budget
+        share = _FOR_RANKED_FOLDS if self._ranked_folds else _FOR_FOLDS
+        return _FOLD_FITS * last + more <= share * self.budget
+
+    @property
+    def _ranked_folds(self) -> bool:
+        """Whether probabilities are what is measured, and can be learned from all documents."""
+        return self.evaluator.measure == measures.RANKING and self.evaluator.foldable
 
     def _after(self, *, folds: bool = False) -> float:
         """Seconds of the cut and the probabilities after the last fit; ``folds``: from scores of all documents."""
@@ -611,7 +618,7 @@ class Search:
         return left if _FOLD_FITS * sum(seconds) <= left else None
 
     def _folded(self, outcome: Outcome, limit: float | None = None) -> Outcome:
-        """The candidate with every document held out once, in five folds."""
+        """The candidate with every document held out once, in three folds."""
         found = self.folded.get(outcome.candidate)
         if found is None or found.held is None:
             folds = self._folds
@@ -727,7 +734,7 @@ class Search:
         known = [self.folded.get(one.candidate) for one in parts]
         ready = all(one is not None and one.held is not None for one in known)
         fits = 0.0 if ready else _FOLD_FITS * seconds
-        if not self.evaluator.foldable or self.spent + fits + last > self.budget:
+        if not self.evaluator.foldable or self.spent + fits + last > _OVER * self.budget:
             return None
         folds, limit = self._folds, (self.budget - self.spent - last) / len(parts)
         outcomes = [self._folded(one, limit) for one in parts]

@@ -344,7 +344,7 @@ def _blocks(n_docs: int, n_columns: int) -> Iterator[slice]:
 
 METHODS, COHERENT = ("isotonic", "platt"), ("project", "min", "product", "softmax")
 _ENOUGH_DOCS, _ENOUGH_POSITIVES, _FEW = 200, 20, 5
-_PULL = 40.0  # of a node's curve towards that of its level, in documents of largest information
+_PULL = 20.0  # of a node's curve towards that of its level, in documents of largest information
 _EDGE = 1e-6  # probabilities stay so far from 0 and 1
 _POOL = 200_000  # pairs of a level that its slope is fitted on
 
