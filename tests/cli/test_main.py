@@ -124,7 +124,7 @@ def test_an_interrupt_leaves_no_model_behind(tmp_path, begun, given) -> None:
 
 
 def test_control_characters_are_escaped_at_the_terminal(capsys) -> None:
-    from linnaeus.cli.console import note, print_table
+    from linnaeus.cli.common import note, print_table
 
     print_table(["label\x1b"], [("evil\x1b[2J\u202ename",)])
     note("saved to \x1b[31mred")

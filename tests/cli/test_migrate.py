@@ -175,8 +175,8 @@ def test_ids_that_are_paths_follow_their_renamed_parents(linnaeus, versions) -> 
 
 def test_the_desk_reads_the_queue_as_documents_with_their_whole_texts(linnaeus, versions) -> None:
     from linnaeus import OneVsRestSVM, Pipeline, Taxonomy
+    from linnaeus.cli.common import Reading
     from linnaeus.cli.documents import documents_for
-    from linnaeus.cli.options import Reading
     from linnaeus.features.text import TextFeatures
 
     folder, _ = versions

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linnaeus.cli.console import JsonOption, note, print_json, print_table
+from linnaeus.cli.common import JsonOption, note, print_json, print_table
 from linnaeus.errors import DataError, ParameterError, check_choice, nearest
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from linnaeus.cli.console import JsonOption, note, print_json, print_table
+from linnaeus.cli.common import JsonOption, note, print_json, print_table
 
 __all__ = ["app"]
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linnaeus.cli import options
-from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table
+from linnaeus.cli import common
+from linnaeus.cli.common import JsonOption, note, note_columns, print_json, print_table
 
 if TYPE_CHECKING:
     from linnaeus.decoding.probability.risk import RiskControl
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["calibrate"]
 
 
-@options.with_groups
+@common.with_groups
 def calibrate(
     model: Annotated[str, typer.Argument(help="Model folder; it is replaced by the calibrated model.")],
     data: Annotated[str, typer.Argument(help="Labelled documents that the model has not seen.")],
@@ -24,9 +24,9 @@ def calibrate(
     method: Annotated[str, typer.Option("--method", help="isotonic or platt.")] = "isotonic",
     loss: Annotated[str, typer.Option("--loss", help="What --risk limits: any_wrong or wrong_share.")] = "any_wrong",
     output: Annotated[str | None, typer.Option("--output", "-o", help="Save in this folder instead.")] = None,
-    reading: options.LabelledReading,
-    checks: options.LabelChecks,
-    verify: options.Verify = None,
+    reading: common.LabelledReading,
+    checks: common.LabelChecks,
+    verify: common.Verify = None,
     as_json: JsonOption = False,
 ) -> None:
     """Add calibrated probabilities (predict --probabilities) and promised risks (--risk) to a model."""
@@ -34,7 +34,7 @@ def calibrate(
     from linnaeus.cli.training import labels_of, save
     from linnaeus.tuning import calibrate as calibrated
 
-    loaded = options.load_model(model, verify)
+    loaded = common.load_model(model, verify)
     documents = documents_for(loaded, [data], reading)
     note_columns(documents)
     note_seen(loaded, documents, "the probabilities and promised risks do not hold for new documents")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from linnaeus.cli.options import Verify, load_model
+from linnaeus.cli.common import Verify, load_model
 from linnaeus.errors import DataError
 
 __all__ = ["card"]

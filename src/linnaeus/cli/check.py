@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linnaeus.cli.console import JsonOption, in_words, note, print_json, print_table, waiting
-from linnaeus.cli.options import LabelledReading, TaxonomyReading, load_model
+from linnaeus.cli.common import (
+    JsonOption,
+    LabelledReading,
+    TaxonomyReading,
+    in_words,
+    load_model,
+    note,
+    print_json,
+    print_table,
+    waiting,
+)
 from linnaeus.errors import DataError, ParameterError, TaxonomyError
 
 if TYPE_CHECKING:

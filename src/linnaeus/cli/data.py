@@ -7,8 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linnaeus.cli.console import JsonOption, in_words, note, note_columns, print_json, print_table, progress, waiting
-from linnaeus.cli.options import AnalyserOptions, OptionalTaxonomy, TrainingReading, weighted_fields, with_groups
+from linnaeus.cli.common import (
+    AnalyserOptions,
+    JsonOption,
+    OptionalTaxonomy,
+    TrainingReading,
+    in_words,
+    note,
+    note_columns,
+    print_json,
+    print_table,
+    progress,
+    waiting,
+    weighted_fields,
+    with_groups,
+)
 from linnaeus.cli.training import TERM_OPTIONS
 from linnaeus.errors import ParameterError
 

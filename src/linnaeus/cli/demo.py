@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
-from linnaeus.cli.console import JsonOption, print_json, print_table
+from linnaeus.cli.common import JsonOption, print_json, print_table
 
 if TYPE_CHECKING:
     from linnaeus.data import Dataset

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linnaeus.cli import options
-from linnaeus.cli.console import note
-from linnaeus.cli.options import OptionalTaxonomy, Reading
+from linnaeus.cli import common
+from linnaeus.cli.common import OptionalTaxonomy, Reading, note
 from linnaeus.cli.serve import DocumentShares, address, prepare_service
 from linnaeus.errors import ParameterError
 
@@ -31,7 +30,7 @@ _PORTS = 20  # ports that are tried where --port is not given
 _AT_ONCE = 1000  # documents that are added together
 
 
-@options.with_groups
+@common.with_groups
 def desk(
     model: Annotated[str | None, typer.Argument(help="Model folder.", show_default=False)] = None,
     documents: Annotated[

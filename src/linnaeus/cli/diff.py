@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linnaeus.cli.console import JsonOption, note, print_json, print_table, waiting
-from linnaeus.cli.options import LabelledReading, TaxonomyReading, one_of
+from linnaeus.cli.common import (
+    JsonOption,
+    LabelledReading,
+    TaxonomyReading,
+    note,
+    one_of,
+    print_json,
+    print_table,
+    waiting,
+)
 from linnaeus.errors import DataError, LinnaeusError, ParameterError
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from linnaeus.answering.documents import fields_of, main_field, reading_features, texts_dataset
-from linnaeus.cli.console import note
-from linnaeus.cli.options import Reading
+from linnaeus.cli.common import Reading, note
 from linnaeus.cli.training import MANY_SEEN, feature_0_share, no_labels
 from linnaeus.errors import DataError, ParameterError, nearest
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linnaeus.cli import options
-from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table, waiting
+from linnaeus.cli import common
+from linnaeus.cli.common import JsonOption, note, note_columns, print_json, print_table, waiting
 from linnaeus.cli.predict import RuleOptions
 from linnaeus.cli.risk import PANEL, Promise, check_plot, checked_promise, print_promise, write_plot
 from linnaeus.cli.tables import format_of, write_table
@@ -49,7 +49,7 @@ class _Answers:
     file_columns: Mapping[str, object] | None = None
 
 
-@options.with_groups
+@common.with_groups
 def evaluate(
     model: Annotated[str | None, typer.Argument(help="Model folder.")] = None,
     data: Annotated[str | None, typer.Argument(help="Labelled documents.")] = None,
@@ -74,7 +74,7 @@ def evaluate(
         str,
         typer.Option("--absent", help="Macro average: a label that occurs nowhere counts as zero or one, or skip."),
     ] = "zero",
-    decoder: Annotated[str | None, typer.Option("--decoder", help=options.DECODER)] = None,
+    decoder: Annotated[str | None, typer.Option("--decoder", help=common.DECODER)] = None,
     closed: Annotated[bool | None, typer.Option("--closed/--not-closed", help="Add all ancestors, or not.")] = None,
     promise: Promise,
     plot: Annotated[
@@ -86,9 +86,9 @@ def evaluate(
         ),
     ] = None,
     rules: RuleOptions,
-    taxonomy: options.OptionalTaxonomy,
-    reading: options.LabelledReading,
-    verify: options.Verify = None,
+    taxonomy: common.OptionalTaxonomy,
+    reading: common.LabelledReading,
+    verify: common.Verify = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare answers with gold labels: a model on labelled documents, or label files of any tool.
@@ -105,7 +105,7 @@ def evaluate(
         format_of(output, None)  # refused before the documents are classified
     if model is not None and data is not None and not (gold or predicted or taxonomy.path):
         taxonomy.refuse("applies to a --taxonomy; the model has its own")
-        loaded = options.load_model(model, verify)
+        loaded = common.load_model(model, verify)
         if promise.risk is not None:
             _evaluate_promise(loaded, data, promise, rules, reading, plot, as_json)
             return
@@ -201,11 +201,11 @@ def _plain(
 
 
 def _evaluate_promise(
-    model: options.SavedModel,
+    model: common.SavedModel,
     data: str,
     promise: Promise,
     rules: RuleOptions,
-    reading: options.LabelledReading,
+    reading: common.LabelledReading,
     plot: str | None,
     as_json: bool,
 ) -> None:
@@ -240,10 +240,10 @@ def _check_labels(gold: _LabelRows | None, taxonomy: Taxonomy | None, path: str 
 
 
 def _answers_of_model(
-    model: options.SavedModel,
+    model: common.SavedModel,
     data: str,
     compare: str | None,
-    reading: options.Reading,
+    reading: common.Reading,
     decoder: str | None,
     closed: bool | None,
 ) -> _Answers:
@@ -263,7 +263,7 @@ def _answers_of_model(
     taxonomy = model.taxonomy_
     with waiting("predicting"):
         start = time.perf_counter()
-        found = model.answers(documents.documents, decoder=options.parse_decoder(decoder), closed=closed)
+        found = model.answers(documents.documents, decoder=common.parse_decoder(decoder), closed=closed)
         predicted = taxonomy.labels(found)
         seconds = time.perf_counter() - start
         scores, columns, probabilities = _scores(model, documents)
@@ -286,11 +286,11 @@ def _answers_of_model(
     )
 
 
-def _answers_of_other(folder: str, taxonomy: Taxonomy, data: str, reading: options.Reading) -> list[list[str]]:
+def _answers_of_other(folder: str, taxonomy: Taxonomy, data: str, reading: common.Reading) -> list[list[str]]:
     """The answers of a second model on the same documents."""
     from linnaeus.cli.documents import documents_for
 
-    model = options.load_model(folder)
+    model = common.load_model(folder)
     if model.taxonomy_ != taxonomy:
         raise DataError(f"--compare {folder}: the model has a different taxonomy; both must be the same.")
     with waiting(f"predicting with {folder}"):
@@ -298,7 +298,7 @@ def _answers_of_other(folder: str, taxonomy: Taxonomy, data: str, reading: optio
 
 
 def _scores(
-    model: options.SavedModel, documents: Dataset
+    model: common.SavedModel, documents: Dataset
 ) -> tuple[FloatArray | list[list[tuple[str, float]]] | None, list[str] | None, FloatArray | None]:
     """Scores of all nodes, their names and probabilities; the best nodes of each document if these are too many."""
     import numpy as np
@@ -319,7 +319,7 @@ def _scores(
 
 
 def _answers_of_files(
-    tax: Taxonomy | None, gold: str, predicted: str, compare: str | None, reading: options.LabelledReading
+    tax: Taxonomy | None, gold: str, predicted: str, compare: str | None, reading: common.LabelledReading
 ) -> _Answers:
     from linnaeus.data.dataset import shown_columns
     from linnaeus.data.label_files import LabelFile, align, read_label_file

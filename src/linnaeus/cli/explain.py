@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from linnaeus.answering.documents import node_meant
-from linnaeus.cli import options
-from linnaeus.cli.console import JsonOption, note, print_json, print_table
+from linnaeus.cli import common
+from linnaeus.cli.common import JsonOption, note, print_json, print_table
 from linnaeus.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -24,16 +24,16 @@ __all__ = ["explain"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Reading(options.Reading):
+class _Reading(common.Reading):
     """How --data is read; the column of ids is --id-column here, because --id chooses a document."""
 
     id: Annotated[
         str | None,
-        typer.Option("--id-column", help="Column or key of the documents' ids.", rich_help_panel=options.DOCUMENTS),
+        typer.Option("--id-column", help="Column or key of the documents' ids.", rich_help_panel=common.DOCUMENTS),
     ] = None
 
 
-@options.with_groups
+@common.with_groups
 def explain(
     model: Annotated[str, typer.Argument(help="Model folder.")],
     words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
@@ -52,15 +52,15 @@ def explain(
         int, typer.Option("--neighbours", min=0, help="Similar training documents to show, if the model kept them.")
     ] = 3,
     reading: _Reading,
-    taxonomy: options.OptionalTaxonomy,
-    verify: options.Verify = None,
+    taxonomy: common.OptionalTaxonomy,
+    verify: common.Verify = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show which words count for and against each node of the paths to the labels."""
     from linnaeus.answering.explanations import explained_nodes, plain_explanation, single_document
 
     _check_arguments(words, document, data, reading)
-    loaded = options.load_model(model, verify)
+    loaded = common.load_model(model, verify)
     taxonomy.show_labels(loaded)
     documents = _document(loaded, document, data, id_, reading)
     given = single_document(documents)
@@ -91,7 +91,7 @@ def _check_arguments(words: list[str] | None, document: str | None, data: str | 
 
 
 def _document(
-    model: options.SavedModel, document: str | None, data: str | None, id_: str | None, reading: _Reading
+    model: common.SavedModel, document: str | None, data: str | None, id_: str | None, reading: _Reading
 ) -> Dataset:
     """The document to explain, as a data set of one."""
     from linnaeus.cli.documents import documents_for, texts_for

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linnaeus.cli import options, training
-from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table, progress
+from linnaeus.cli import common, training
+from linnaeus.cli.common import JsonOption, note, note_columns, print_json, print_table, progress
 from linnaeus.errors import DataError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["learn"]
 
 
-@options.with_groups
+@common.with_groups
 def learn(
     model: Annotated[str, typer.Argument(help="Model folder; it is replaced in one step at the end.")],
     data: Annotated[list[str] | None, typer.Argument(help="Documents with labels; - or nothing reads stdin.")] = None,
@@ -34,9 +34,9 @@ def learn(
         int | None,
         typer.Option("--save-every", min=1, help="Number of documents after which the model is also saved."),
     ] = None,
-    reading: options.LabelledReading,
-    checks: options.LabelChecks,
-    verify: options.Verify = None,
+    reading: common.LabelledReading,
+    checks: common.LabelChecks,
+    verify: common.Verify = None,
     as_json: JsonOption = False,
 ) -> None:
     """Continue to train a model on a stream of documents.
@@ -53,7 +53,7 @@ def learn(
 
     target = model if output is None else output
     store.check_target(target)
-    loaded = options.load_model(model, verify)
+    loaded = common.load_model(model, verify)
     learner = loaded.estimator
     _check_learns(learner)
     documents = documents_for(loaded, data or ["-"], reading)
@@ -85,7 +85,7 @@ def learn(
 
 
 def _learn(
-    model: options.SavedModel,
+    model: common.SavedModel,
     documents: Dataset,
     y: Sequence[object],
     batch: int,
@@ -108,7 +108,7 @@ def _learn(
             advance(part.stop - part.start)
 
 
-def _record_training(model: options.SavedModel, documents: Dataset) -> None:
+def _record_training(model: common.SavedModel, documents: Dataset) -> None:
     """Add the documents to what a pipeline records about its training documents."""
     from linnaeus.data.splits import SKETCH, sketch
     from linnaeus.pipeline import Pipeline

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from linnaeus import files
-from linnaeus.cli import options, tables
-from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table
+from linnaeus.cli import common, tables
+from linnaeus.cli.common import JsonOption, note, note_columns, print_json, print_table
 from linnaeus.cli.risk import share_of
 from linnaeus.errors import DataError, ParameterError, TaxonomyError, nearest
 
@@ -30,7 +30,7 @@ _SHOWN = 10  # candidates of a case in the queue
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deciding(options.Group):
+class Deciding(common.Group):
     """How documents with several possible new labels are decided, and where undecided ones go."""
 
     hand: Annotated[
@@ -63,7 +63,7 @@ class Deciding(options.Group):
     ] = None
 
 
-@options.with_groups
+@common.with_groups
 def migrate(
     model: Annotated[str | None, typer.Argument(help="Model folder, to migrate a model instead of documents.")] = None,
     *,
@@ -90,8 +90,8 @@ def migrate(
         ),
     ] = False,
     html: Annotated[str | None, typer.Option("--html", help="Report as one HTML page.")] = None,
-    reading: options.LabelledReading,
-    analysers: options.AnalyserOptions,
+    reading: common.LabelledReading,
+    analysers: common.AnalyserOptions,
     as_json: JsonOption = False,
 ) -> None:
     """Bring labelled documents, or a saved model, to the next version of their taxonomy.
@@ -107,7 +107,7 @@ def migrate(
 
     linnaeus migrate model/ --to new.ttl --map table.csv --data new.jsonl --output new-model/
     """
-    map_ = options.one_of("--map", maps)
+    map_ = common.one_of("--map", maps)
     if model is not None:
         deciding.refuse("applies to documents, but a model is migrated; leave it out", ("risk_of", "confidence"))
         _migrate_model(model, old, new, map_, data, output, html, reading, certify, as_json)
@@ -127,8 +127,8 @@ def _migrate_documents(
     data: list[str],
     output: str,
     html: str | None,
-    reading: options.LabelledReading,
-    analysers: options.AnalyserOptions,
+    reading: common.LabelledReading,
+    analysers: common.AnalyserOptions,
     deciding: Deciding,
     as_json: bool,
 ) -> None:
@@ -180,7 +180,7 @@ def _migrate_model(
     data: list[str] | None,
     output: str,
     html: str | None,
-    reading: options.LabelledReading,
+    reading: common.LabelledReading,
     certify: bool,
     as_json: bool,
 ) -> None:
@@ -196,7 +196,7 @@ def _migrate_model(
     if certify and not data:
         raise ParameterError("--certify needs --data, documents with new labels.")
     store.check_target(output)
-    loaded = options.load_model(folder)
+    loaded = common.load_model(folder)
     revision = _revision(loaded.taxonomy_ if old is None else Taxonomy.read(old), new, map_)
     documents, labels = _new_labels(data, reading, revision.new, loaded) if data else (None, None)
     found = migrate_model(loaded, revision, documents, labels, certify=certify)
@@ -219,7 +219,7 @@ def _migrate_model(
 
 
 def _new_labels(
-    data: list[str], reading: options.LabelledReading, new: Taxonomy, loaded: SavedModel
+    data: list[str], reading: common.LabelledReading, new: Taxonomy, loaded: SavedModel
 ) -> tuple[object, list[str] | list[list[str]]]:
     """Documents as the model takes them, and their labels in the new version."""
     from linnaeus.cli.documents import fit_to
@@ -297,7 +297,7 @@ def _coded_by_hand(path: str, documents: Dataset, new: Taxonomy) -> dict[int, li
     return found
 
 
-def _features(analysers: options.AnalyserOptions, documents: Dataset) -> object:
+def _features(analysers: common.AnalyserOptions, documents: Dataset) -> object:
     from linnaeus.features.text import TextFeatures
 
     if documents.fields is None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linnaeus.cli.console import JsonOption, print_json, print_table
-from linnaeus.cli.options import Verify, load_model
+from linnaeus.cli.common import JsonOption, Verify, load_model, print_json, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linnaeus.cli import options, tables
-from linnaeus.cli.console import note, note_columns, progress
+from linnaeus.cli import common, tables
+from linnaeus.cli.common import note, note_columns, progress
 from linnaeus.cli.risk import PANEL, Promise, review_columns, review_row
 from linnaeus.errors import DataError, ParameterError
 
@@ -29,7 +29,7 @@ def _rule(*names: str, help: str, min: int | None = None) -> object:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RuleOptions(options.Group):
+class RuleOptions(common.Group):
     """Which label sets may be answered, see `linnaeus.decoding.Rules`."""
 
     only_under: Annotated[
@@ -77,14 +77,14 @@ class RuleOptions(options.Group):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerOptions(options.Group):
+class AnswerOptions(common.Group):
     """What is answered for each document: a label set, the best sets, or a ranking of nodes."""
 
     top: Annotated[
         int | None, typer.Option("--top", "-k", min=1, help="Answer the k best nodes instead of a label set.")
     ] = None
     closed: Annotated[bool | None, typer.Option("--closed/--not-closed", help="Add all ancestors, or not.")] = None
-    decoder: Annotated[str | None, typer.Option("--decoder", help=options.DECODER)] = None
+    decoder: Annotated[str | None, typer.Option("--decoder", help=common.DECODER)] = None
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Probabilities instead of scores, if the model has them.")
     ] = False
@@ -121,7 +121,7 @@ class AnswerOptions(options.Group):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReviewOptions(options.Group):
+class ReviewOptions(common.Group):
     """Where documents that are left for review are listed."""
 
     path: Annotated[
@@ -158,7 +158,7 @@ class ReviewOptions(options.Group):
             tables.write_table(self.path, [*review_columns(self.candidates), "text"], rows)
 
 
-@options.with_groups
+@common.with_groups
 def predict(
     model: Annotated[str, typer.Argument(help="Model folder.")],
     data: Annotated[list[str] | None, typer.Argument(help="Documents; - or nothing reads standard input.")] = None,
@@ -184,9 +184,9 @@ def predict(
             rich_help_panel="Rules that every answer obeys",
         ),
     ] = None,
-    reading: options.Reading,
-    taxonomy: options.OptionalTaxonomy,
-    verify: options.Verify = None,
+    reading: common.Reading,
+    taxonomy: common.OptionalTaxonomy,
+    verify: common.Verify = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --as jsonl.")] = False,
 ) -> None:
     """Classify documents.
@@ -208,8 +208,8 @@ def predict(
     answers.check(rules, promise.risk)
     review.check(promise.risk, output)
     _check_candidates(allow_from, rules, promise.risk, document)
-    decide = options.parse_decoder(answers.decoder)
-    loaded = options.load_model(model, verify)
+    decide = common.parse_decoder(answers.decoder)
+    loaded = common.load_model(model, verify)
     taxonomy.show_labels(loaded)
     if answers.probabilities and not hasattr(loaded, "predict_proba"):
         raise ParameterError("--probabilities: the model has no probabilities; run `linnaeus calibrate` first.")
@@ -280,10 +280,10 @@ def _check_candidates(column: str | None, rules: RuleOptions, risk: float | None
 
 
 def _documents(
-    model: options.SavedModel,
+    model: common.SavedModel,
     texts: list[str] | None,
     data: list[str] | None,
-    reading: options.Reading,
+    reading: common.Reading,
     allow_from: str | None,
 ) -> Dataset:
     """The documents of --document, files or standard input; errors explain a text that was given as --text."""

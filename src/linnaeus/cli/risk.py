@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
-from linnaeus.cli import options
-from linnaeus.cli.console import note, print_table
+from linnaeus.cli import common
+from linnaeus.cli.common import note, print_table
 from linnaeus.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def share_of(text: str | float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promise(options.Group):
+class Promise(common.Group):
     """A share of wrong answers that must not be exceeded."""
 
     risk: Annotated[
@@ -97,7 +97,7 @@ class Promise(options.Group):
         ),
     ] = None
 
-    def request(self, model: options.SavedModel, rules: dict[str, object], taxonomy: Taxonomy) -> PromisedRisk | None:
+    def request(self, model: common.SavedModel, rules: dict[str, object], taxonomy: Taxonomy) -> PromisedRisk | None:
         """The parameters of ``decisions``, None without --risk; validated before any document is read."""
         if self.risk is None:
             self.refuse("belongs to --risk, which is not given")
@@ -145,7 +145,7 @@ def review_row(record: Record, k: int) -> list[object]:
 
 
 def checked_promise(
-    model: options.SavedModel, documents: object, gold: list[list[str]], request: PromisedRisk
+    model: common.SavedModel, documents: object, gold: list[list[str]], request: PromisedRisk
 ) -> PromiseCheck:
     """Realised risk and coverage with intervals, Brier score, calibration errors, and the coverage-risk curve."""
     import numpy as np

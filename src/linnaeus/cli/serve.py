@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linnaeus.cli.console import note
-from linnaeus.cli.options import Group, with_groups
+from linnaeus.cli.common import Group, note, with_groups
 from linnaeus.errors import ParameterError
 
 __all__ = ["DocumentShares", "address", "prepare_service", "serve"]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linnaeus.cli import options, training
-from linnaeus.cli.console import JsonOption, note, note_columns, print_json, print_table
+from linnaeus.cli import common, training
+from linnaeus.cli.common import JsonOption, note, note_columns, print_json, print_table
 from linnaeus.errors import DataError, ParameterError, nearest
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ __all__ = ["shootout"]
 _MEASURES = ("hierarchical_f1", "micro_f1", "au_prc")
 
 
-@options.with_groups
+@common.with_groups
 def shootout(
     data: Annotated[
         list[str] | None, typer.Option("--data", "-d", help="Documents with labels; may be repeated.")
@@ -54,16 +54,16 @@ def shootout(
         str, typer.Option("--output", "-o", help="Folder of the report and of finished runs.")
     ] = "report",
     demo: Annotated[bool, typer.Option("--demo", help="On the built-in corpus.")] = False,
-    taxonomy: options.OptionalTaxonomy,
-    reading: options.TrainingReading,
-    checks: options.LabelChecks,
+    taxonomy: common.OptionalTaxonomy,
+    reading: common.TrainingReading,
+    checks: common.LabelChecks,
     features: Annotated[
         str | None, typer.Option("--features", help="As for train: spectrum:4, rbf:800, hashed:18.")
     ] = None,
     min_df: Annotated[
         int | None, typer.Option("--min-df", help="Minimum number of documents that contain a term (default: 2).")
     ] = None,
-    words: options.AnalyserOptions,
+    words: common.AnalyserOptions,
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of splits and models.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -203,7 +203,7 @@ def _corpus() -> tuple[Dataset, Taxonomy | None]:
 
 
 def _read(
-    reading: options.Reading, data: list[str], test: str | None, tax: Taxonomy | None
+    reading: common.Reading, data: list[str], test: str | None, tax: Taxonomy | None
 ) -> tuple[Dataset, Dataset | None]:
     """Training documents, and test documents where they are given or the file names parts."""
     from linnaeus.data.splits import by_split

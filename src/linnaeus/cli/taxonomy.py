@@ -11,16 +11,21 @@ import typer
 
 from linnaeus.answering.documents import node_meant
 from linnaeus.cli.check import check
-from linnaeus.cli.console import JsonOption, in_words, note, print_json, print_table, waiting
-from linnaeus.cli.console import show as show_on_stdout
-from linnaeus.cli.diff import diff
-from linnaeus.cli.options import (
+from linnaeus.cli.common import (
     TAXONOMY,
+    JsonOption,
     LabelledReading,
     TaxonomyReading,
+    in_words,
+    note,
+    print_json,
+    print_table,
+    waiting,
     weighted_fields,
     with_groups,
 )
+from linnaeus.cli.common import show as show_on_stdout
+from linnaeus.cli.diff import diff
 from linnaeus.errors import LinnaeusError, ParameterError
 
 if TYPE_CHECKING:

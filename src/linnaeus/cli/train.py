@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linnaeus.cli import mixing, options, training
-from linnaeus.cli.console import STARTED, JsonOption, note, note_columns, print_json, print_table
+from linnaeus.cli import common, mixing, training
+from linnaeus.cli.common import STARTED, JsonOption, note, note_columns, print_json, print_table
 from linnaeus.errors import DataError, ParameterError, check_choice
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _after(*names: str, help: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelOptions(options.Group):
+class ModelOptions(common.Group):
     """Which model with which parameters."""
 
     name: Annotated[
@@ -170,7 +170,7 @@ class ModelOptions(options.Group):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FeatureOptions(options.Group):
+class FeatureOptions(common.Group):
     """How documents become vectors."""
 
     weighting: Annotated[
@@ -209,7 +209,7 @@ class FeatureOptions(options.Group):
     def make(
         self,
         documents: Dataset,
-        reading: options.TrainingReading,
+        reading: common.TrainingReading,
         taxonomy: Taxonomy,
         terms: Mapping[str, Any],
         model: Mapping[str, Any],
@@ -230,7 +230,7 @@ class FeatureOptions(options.Group):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AfterOptions(options.Group):
+class AfterOptions(common.Group):
     """What happens to a trained model."""
 
     test: Annotated[str | None, _after("--test", help="Documents to measure on.")] = None
@@ -268,7 +268,7 @@ class AfterOptions(options.Group):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions(options.Group):
+class RunOptions(common.Group):
     """Where and how long a training runs."""
 
     jobs: Annotated[
@@ -372,7 +372,7 @@ def _plan(chosen: ModelOptions, run: RunOptions) -> SearchPlan | None:
         return None
     limits = _limits(chosen, run)
     settings = training.parse_settings(name, chosen.settings(), n_jobs=run.n_jobs)
-    decoder = _OWN if chosen.decoder == _OWN else options.parse_decoder(chosen.decoder)
+    decoder = _OWN if chosen.decoder == _OWN else common.parse_decoder(chosen.decoder)
     if name is not None:
         reason = _why_trained_once(name, settings, decoder)
         if reason is not None:
@@ -530,7 +530,7 @@ def _drop_last_fit(checkpoint: str) -> None:
         remove_finished(folder)
 
 
-@options.with_groups
+@common.with_groups
 def train(
     data: Annotated[
         list[str] | None,
@@ -541,11 +541,11 @@ def train(
     *,
     output: Annotated[str, typer.Option("--output", "-o", help="Folder to save the model in.")],
     chosen: ModelOptions,
-    taxonomy: options.OptionalTaxonomy,
-    reading: options.TrainingReading,
-    checks: options.LabelChecks,
+    taxonomy: common.OptionalTaxonomy,
+    reading: common.TrainingReading,
+    checks: common.LabelChecks,
     features: FeatureOptions,
-    words: options.AnalyserOptions,
+    words: common.AnalyserOptions,
     after: AfterOptions,
     run: RunOptions,
     as_json: JsonOption = False,
@@ -562,7 +562,7 @@ def train(
     chosen = chosen.resolved()
     wanted = None if chosen.answer == "all" or chosen.is_mixture else _plan(chosen, run)
     name = _FLAT if chosen.is_auto else chosen.name
-    decoder = None if chosen.decoder == _OWN else options.parse_decoder(chosen.decoder)
+    decoder = None if chosen.decoder == _OWN else common.parse_decoder(chosen.decoder)
     least, terms = training.check_prune(after.prune), words.parameters()
     store.check_target(output)
     parameters = {} if wanted is not None else run.parameters(name)
@@ -620,9 +620,9 @@ def _vectors(
     made: TaxonomyClassifier | None,
     documents: Dataset,
     taxonomy: Taxonomy,
-    reading: options.TrainingReading,
+    reading: common.TrainingReading,
     features: FeatureOptions,
-    words: options.AnalyserOptions,
+    words: common.AnalyserOptions,
     run: RunOptions,
 ) -> Transformer | None:
     """The features of a model, or of all that a search tries; None where it takes documents, or vectors, as read."""
@@ -664,7 +664,7 @@ def _fitted(
 
 
 def _test_documents(
-    after: AfterOptions, reading: options.TrainingReading, taxonomy: Taxonomy
+    after: AfterOptions, reading: common.TrainingReading, taxonomy: Taxonomy
 ) -> tuple[Dataset | None, training.Labels]:
     """The documents of --test and their labels, if there are any; unknown labels count as missed, as in `evaluate`."""
     if after.test is None:
@@ -675,9 +675,7 @@ def _test_documents(
     return held_out, held_out.labels
 
 
-def _about(
-    documents: Dataset, taxonomy: options.OptionalTaxonomy, reading: options.TrainingReading
-) -> dict[str, object]:
+def _about(documents: Dataset, taxonomy: common.OptionalTaxonomy, reading: common.TrainingReading) -> dict[str, object]:
     """What a saved model remembers of the documents that it was trained on."""
     from linnaeus.data.splits import sketch
 
@@ -694,7 +692,7 @@ def _about(
 
 def _train_without_documents(
     chosen: ModelOptions,
-    taxonomy: options.OptionalTaxonomy,
+    taxonomy: common.OptionalTaxonomy,
     output: str,
     terms: dict[str, Any],
     *,

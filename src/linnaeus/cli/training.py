@@ -17,8 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from linnaeus.cli.console import note
-from linnaeus.cli.options import LabelChecks, LabelledReading, Reading, weighted_fields
+from linnaeus.cli.common import LabelChecks, LabelledReading, Reading, note, weighted_fields
 from linnaeus.errors import DataError, LinnaeusError, ParameterError, StoreError, UnknownLabelError, nearest
 from linnaeus.progress import waiting
 
@@ -162,7 +161,7 @@ def make_features(
 ) -> Transformer | None:
     """Features for these documents, by name or usual ones; an option that has no effect on them is refused.
 
-    ``terms`` are parameters of `options.AnalyserOptions`. A ``model`` (its parameters) with a kernel on sequences takes
+    ``terms`` are parameters of `common.AnalyserOptions`. A ``model`` (its parameters) with a kernel on sequences takes
     them as they are. An ``embedding`` of own vectors learns from texts of the taxonomy and of ``embedding_texts`` too.
     """
     from linnaeus.features.documents import takes_sequences

@@ -38,7 +38,7 @@ from linnaeus.features.text import TextFeatures
 from linnaeus.features.text_encoder import TextEncoder
 from linnaeus.features.word_vectors import OwnVectors, WordVectors, open_vectors
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.names import words_of_name
+from linnaeus.taxonomy.texts import words_of_name
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, ObjectArray
 
 __all__ = ["OWN", "EmbeddedText", "WordParts", "node_texts"]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.names import words_of_name
+from linnaeus.taxonomy.texts import words_of_name
 
 __all__ = ["KINDS", "LabelText", "forms_of", "label_texts"]
 

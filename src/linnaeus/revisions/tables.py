@@ -29,7 +29,7 @@ from linnaeus.errors import DataError, TaxonomyError, nearest, place
 from linnaeus.revisions.correspondence import CodePair, Correspondence
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.formats import recognise_text
-from linnaeus.taxonomy.formats.source import body_lines, column_mark, decode, load, source_name, table
+from linnaeus.taxonomy.formats.draft import body_lines, column_mark, decode, load, source_name, table
 from linnaeus.taxonomy.names import by_path
 from linnaeus.taxonomy.search import fold
 from linnaeus.typing import JSON

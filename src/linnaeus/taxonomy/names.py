@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from linnaeus.errors import TaxonomyError, closest, nearest
-from linnaeus.taxonomy.texts import KINDS, LABELS, listed, speaks
+from linnaeus.taxonomy.texts import CODE, KINDS, LABELS, has_words, listed, speaks, words_of_name
 
 if TYPE_CHECKING:
     from linnaeus.taxonomy.taxonomy import Taxonomy
@@ -42,45 +42,6 @@ PATH_MARKS = (" > ", " -> ", " › ", " » ", "::", " / ", "/")
 
 
 _MISSING_STEPS = re.compile(r"(\.-)+\Z")
-# Codes, and IRIs whose last step has a digit.
-_OPAQUE = re.compile(r"[A-Za-z]{0,3}\d[\d._/-]*|[A-Za-z]{1,8}[:_-]\d[\d._/-]*|[A-Za-z][\w+.-]*:\S*?[^/#:]*\d[^/#]*")
-
-
-# An id after the words of a name: five digits or more, or the sense of a word, as in "dog.n.01".
-_ID_AT_END = re.compile(r"(?:[._#:|]\d{5,}|\.[a-z]\.\d{2})\Z")
-_WORD = re.compile(r"[^\W\d_]{3,}")
-
-
-def words_of_name(name: str) -> str:
-    """The text of a node that has a name only: blanks for underscores, without an id at the end.
-
-    Names with blanks are texts already. An id is left where nothing but a code would remain.
-
-    Examples
-    --------
-    >>> words_of_name("physical_entity.00001930"), words_of_name("dog.n.01"), words_of_name("Windows_95")
-    ('physical entity', 'dog', 'Windows 95')
-    >>> words_of_name("GO:0008150"), words_of_name("C04.557"), words_of_name("Part 2.10000")
-    ('GO:0008150', 'C04.557', 'Part 2.10000')
-    """
-    if " " in name:
-        return name
-    bare = _ID_AT_END.sub("", name)
-    bare = bare if _WORD.search(bare) else name
-    return bare.replace("_", " ").strip() or name
-
-
-def has_words(taxonomy: Taxonomy) -> bool:
-    """Whether most names of nodes are words, not codes.
-
-    Examples
-    --------
-    >>> from linnaeus import Taxonomy
-    >>> has_words(Taxonomy.flat(["sports", "physical_entity.00001930"])), has_words(Taxonomy.flat(["A01", "b"]))
-    (True, False)
-    """
-    words = [_WORD.search(name) and not _OPAQUE.fullmatch(name) for name in map(words_of_name, taxonomy.names.tolist())]
-    return 2 * sum(map(bool, words)) > len(words)
 
 
 class Deprecated(NamedTuple):
@@ -226,7 +187,7 @@ def hint(taxonomy: Taxonomy, name: str) -> str:
     if not len(shown):
         if (code := _from_number(taxonomy, name)) is not None:
             return f"; did you mean {taxonomy.titled(code)}? It was perhaps read as a number."
-        if _OPAQUE.fullmatch(name):
+        if CODE.fullmatch(name):
             return ""  # a similar code is rarely the intended one
         near = closest(name, taxonomy.names)
         if near is None and (label := closest(name, taxonomy.display_index)) is not None:

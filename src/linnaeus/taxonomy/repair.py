@@ -19,9 +19,8 @@ import numpy as np
 from linnaeus.errors import ParameterError, TaxonomyError, nearest, place
 from linnaeus.taxonomy.checks import redundant_pairs
 from linnaeus.taxonomy.formats import FORMATS, recognise_text
-from linnaeus.taxonomy.formats.draft import Draft
+from linnaeus.taxonomy.formats.draft import Draft, decode, load, source_name
 from linnaeus.taxonomy.formats.skos import OURS, RDF_TYPE, SKOS, prepared, stray_characters, syntax_of
-from linnaeus.taxonomy.formats.source import decode, load, source_name
 from linnaeus.taxonomy.vocabulary_checks import in_hierarchy
 
 if TYPE_CHECKING:

@@ -12,20 +12,30 @@ must not make it unusable.
 from __future__ import annotations
 
 import itertools
+import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from linnaeus.errors import ParameterError, TaxonomyError, nearest
 from linnaeus.typing import BoolArray, IntArray, ObjectArray
 
-__all__ = ["KINDS", "LABELS", "Labels", "NodeText", "TextCollector", "Texts"]
+if TYPE_CHECKING:
+    from linnaeus.taxonomy.taxonomy import Taxonomy
+
+__all__ = ["CODE", "KINDS", "LABELS", "Labels", "NodeText", "TextCollector", "Texts", "has_words", "words_of_name"]
 
 KINDS = ("preferred", "alternative", "hidden", "definition", "scope_note", "note", "example", "notation")
 LABELS = KINDS[:3]
 _CODE = {kind: code for code, kind in enumerate(KINDS)}
+
+# Codes, and IRIs whose last step has a digit.
+CODE = re.compile(r"[A-Za-z]{0,3}\d[\d._/-]*|[A-Za-z]{1,8}[:_-]\d[\d._/-]*|[A-Za-z][\w+.-]*:\S*?[^/#:]*\d[^/#]*")
+# An id after the words of a name: five digits or more, or the sense of a word, as in "dog.n.01".
+_ID_AT_END = re.compile(r"(?:[._#:|]\d{5,}|\.[a-z]\.\d{2})\Z")
+_WORD = re.compile(r"[^\W\d_]{3,}")
 
 
 class NodeText(NamedTuple):
@@ -470,6 +480,38 @@ class TextCollector:
                 kept.append(place)
                 pieces.append(piece)
         return np.array(kept, np.int64), pieces
+
+
+def words_of_name(name: str) -> str:
+    """The text of a node that has a name only: blanks for underscores, without an id at the end.
+
+    Names with blanks are texts already. An id is left where nothing but a code would remain.
+
+    Examples
+    --------
+    >>> words_of_name("physical_entity.00001930"), words_of_name("dog.n.01"), words_of_name("Windows_95")
+    ('physical entity', 'dog', 'Windows 95')
+    >>> words_of_name("GO:0008150"), words_of_name("C04.557"), words_of_name("Part 2.10000")
+    ('GO:0008150', 'C04.557', 'Part 2.10000')
+    """
+    if " " in name:
+        return name
+    bare = _ID_AT_END.sub("", name)
+    bare = bare if _WORD.search(bare) else name
+    return bare.replace("_", " ").strip() or name
+
+
+def has_words(taxonomy: Taxonomy) -> bool:
+    """Whether most names of nodes are words, not codes.
+
+    Examples
+    --------
+    >>> from linnaeus import Taxonomy
+    >>> has_words(Taxonomy.flat(["sports", "physical_entity.00001930"])), has_words(Taxonomy.flat(["A01", "b"]))
+    (True, False)
+    """
+    words = [_WORD.search(name) and not CODE.fullmatch(name) for name in map(words_of_name, taxonomy.names.tolist())]
+    return 2 * sum(map(bool, words)) > len(words)
 
 
 def speaks(tag: str, language: str) -> bool:

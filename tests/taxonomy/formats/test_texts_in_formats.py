@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from linnaeus import Taxonomy
 from linnaeus.errors import ParameterError, TaxonomyError
 from linnaeus.taxonomy import formats
-from linnaeus.taxonomy.formats.source import joined_cell, split_cell, text_column
+from linnaeus.taxonomy.formats.draft import joined_cell, split_cell, text_column
 from linnaeus.taxonomy.texts import KINDS, Texts
 
 HOLDING = ["turtle", "rdf-xml", "n-triples", "json-ld", "obo", "json", "edges", "codes"]

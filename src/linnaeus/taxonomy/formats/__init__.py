@@ -24,12 +24,11 @@ from typing import NamedTuple, Unpack
 
 from linnaeus.errors import LinnaeusError, ParameterError, TaxonomyError, nearest
 from linnaeus.taxonomy.formats.codes import code_columns, code_separator
-from linnaeus.taxonomy.formats.draft import Draft, FormatOptions, OptionValues
-from linnaeus.taxonomy.formats.edges import header_columns
-from linnaeus.taxonomy.formats.graphs import from_networkx, to_networkx
-from linnaeus.taxonomy.formats.nested import CHILDREN, PARENTS, note_of
-from linnaeus.taxonomy.formats.source import (
+from linnaeus.taxonomy.formats.draft import (
+    Draft,
+    FormatOptions,
     Note,
+    OptionValues,
     add_note,
     body_lines,
     checked_note,
@@ -44,6 +43,9 @@ from linnaeus.taxonomy.formats.source import (
     source_name,
     table,
 )
+from linnaeus.taxonomy.formats.edges import header_columns
+from linnaeus.taxonomy.formats.graphs import from_networkx, to_networkx
+from linnaeus.taxonomy.formats.nested import CHILDREN, PARENTS, note_of
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = [

@@ -19,8 +19,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
-from linnaeus.taxonomy.formats.source import column_mark, quoted, split_cell, table, text_columns, written_columns
+from linnaeus.taxonomy.formats.draft import (
+    Draft,
+    FormatOptions,
+    column_mark,
+    quoted,
+    split_cell,
+    table,
+    text_columns,
+    written_columns,
+)
 from linnaeus.taxonomy.names import without_dashes
 from linnaeus.taxonomy.taxonomy import Taxonomy
 

@@ -5,7 +5,7 @@
     Sports  Tennis  Tennis
 
 Columns may be in any order if a header names them (``id,parent,name`` also works); columns such as ``altLabel`` and
-``definition@de`` are texts (see `linnaeus.taxonomy.formats.source`). If top nodes are declared by an
+``definition@de`` are texts (see `linnaeus.taxonomy.formats.draft`). If top nodes are declared by an
 empty parent, every other parent needs a line of its own.
 """
 
@@ -14,8 +14,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from linnaeus.errors import warn_user
-from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
-from linnaeus.taxonomy.formats.source import column_mark, quoted, split_cell, table, text_columns, written_columns
+from linnaeus.taxonomy.formats.draft import (
+    Draft,
+    FormatOptions,
+    column_mark,
+    quoted,
+    split_cell,
+    table,
+    text_columns,
+    written_columns,
+)
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "compose", "header_columns", "parse"]

@@ -11,8 +11,7 @@ The same name under two parents is one node with two parents; with ``names="path
 from __future__ import annotations
 
 from linnaeus.errors import TaxonomyError
-from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
-from linnaeus.taxonomy.formats.source import body_lines
+from linnaeus.taxonomy.formats.draft import Draft, FormatOptions, body_lines
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "compose", "parse"]

@@ -6,8 +6,7 @@ In a file without any tab the names of ``parent child child`` are separated by s
 from __future__ import annotations
 
 from linnaeus.errors import TaxonomyError
-from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
-from linnaeus.taxonomy.formats.source import body_lines
+from linnaeus.taxonomy.formats.draft import Draft, FormatOptions, body_lines
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "compose", "parse"]

@@ -7,8 +7,7 @@ number is a node, labelled with the descriptor: a tree.
 from __future__ import annotations
 
 from linnaeus.errors import TaxonomyError, nearest
-from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
-from linnaeus.taxonomy.formats.source import body_lines
+from linnaeus.taxonomy.formats.draft import Draft, FormatOptions, body_lines
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "compose", "parse"]

@@ -25,8 +25,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from linnaeus.errors import ParameterError, TaxonomyError
-from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
-from linnaeus.taxonomy.formats.source import KEYS, beside_label, text_column
+from linnaeus.taxonomy.formats.draft import KEYS, Draft, FormatOptions, beside_label, text_column
 from linnaeus.taxonomy.names import PATH_MARKS
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import NodeText

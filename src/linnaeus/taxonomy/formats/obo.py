@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from linnaeus.errors import nearest
-from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
-from linnaeus.taxonomy.formats.source import KEYS, beside_label
+from linnaeus.taxonomy.formats.draft import KEYS, Draft, FormatOptions, beside_label
 from linnaeus.taxonomy.names import Deprecated
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import NodeText

@@ -13,9 +13,17 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from linnaeus.taxonomy.formats.draft import Draft, FormatOptions
+from linnaeus.taxonomy.formats.draft import (
+    Draft,
+    FormatOptions,
+    body_lines,
+    column_mark,
+    is_header,
+    path_mark,
+    quoted,
+    table,
+)
 from linnaeus.taxonomy.formats.nested import take_paths
-from linnaeus.taxonomy.formats.source import body_lines, column_mark, is_header, path_mark, quoted, table
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "compose", "parse"]

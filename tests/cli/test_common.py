@@ -9,8 +9,8 @@ from typing import Annotated
 import pytest
 import typer
 
+from linnaeus.cli.common import Group, LabelledReading, TaxonomyReading, with_groups
 from linnaeus.cli.main import make_app
-from linnaeus.cli.options import Group, LabelledReading, TaxonomyReading, with_groups
 from linnaeus.errors import DataError
 
 DOCUMENTS = ["--text", "--sequence", "--format", "--header", "--encoding", "--split"]

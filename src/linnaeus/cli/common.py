@@ -1,4 +1,4 @@
-"""Options that several commands share: how documents and taxonomies are read.
+"""What commands share: groups of options (how documents and taxonomies are read), tables, JSON and messages.
 
 A group of options is a dataclass whose fields are ``Annotated[type, typer.Option(...)]``. A command takes the group as
 one parameter, and `with_groups` expands it into one option per field::
@@ -8,6 +8,8 @@ one parameter, and `with_groups` expands it into one option per field::
 
 A new option is one line in a group. Fields of `Reading` have the names of the parameters of `read_dataset`, fields of
 `TaxonomyReading` those of `Taxonomy.read`, and are passed on by name where they are given.
+
+Results are JSON or tables on stdout; messages and progress bars go to stderr.
 """
 
 from __future__ import annotations
@@ -15,18 +17,25 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import io
+import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
 
-from linnaeus.errors import DataError, LinnaeusError, ParameterError, TaxonomyError, nearest
-from linnaeus.progress import waiting
+from linnaeus.errors import DataError, LinnaeusError, ParameterError, TaxonomyError, nearest, visible
+from linnaeus.progress import progress, waiting
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from linnaeus.answering.documents import SavedModel
     from linnaeus.data import Dataset
     from linnaeus.decoding import Decoder
@@ -34,8 +43,10 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "STARTED",
     "AnalyserOptions",
     "Group",
+    "JsonOption",
     "LabelChecks",
     "LabelledReading",
     "OptionalTaxonomy",
@@ -43,9 +54,17 @@ __all__ = [
     "TaxonomyReading",
     "TrainingReading",
     "Verify",
+    "in_words",
     "load_model",
+    "note",
+    "note_columns",
     "one_of",
     "parse_decoder",
+    "print_json",
+    "print_table",
+    "progress",
+    "show",
+    "waiting",
     "weighted_fields",
     "with_groups",
 ]
@@ -449,3 +468,83 @@ def weighted_fields(text: list[str] | None) -> dict[str, float] | None:
                 f"--text {entry}: the weight {weight!r} is not a number above 0 (expected for example title=2)."
             ) from None
     return fields
+
+
+STARTED = time.perf_counter()  # when the command was started, nearly
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def print_json(value: object) -> None:
+    """Print one JSON document on stdout; NumPy scalars and arrays are written as plain numbers."""
+    json.dump(value, sys.stdout, ensure_ascii=False, default=_plain)
+    sys.stdout.write("\n")
+
+
+def _plain(value: object) -> object:
+    if hasattr(value, "tolist"):  # NumPy scalars and arrays
+        return value.tolist()
+    return str(value)
+
+
+_COUNTS = {"n_docs": "documents", "n_tops": "top nodes", "n_multi_parent": "nodes with several parents"}
+
+
+def in_words(name: str) -> str:
+    """The name of a value in tables: leaves for ``n_leaves``, mean children for ``mean_children``."""
+    return _COUNTS.get(name, name.removeprefix("n_").replace("_", " "))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
+    """Print a table on stdout: numbers right-aligned, floats with four digits; not truncated outside a terminal."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [list(row) for row in rows]
+    table = Table(box=SIMPLE_HEAD)
+    for i, column in enumerate(columns):
+        numeric = all(row[i] is None or isinstance(row[i], (int, float)) for row in cells)
+        # On a narrow terminal long texts wrap; numbers are never truncated.
+        table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
+    for row in cells:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    if title is not None:
+        show(Text(title, style="italic"))  # the table would wrap its own title to its width
+    show(table)
+
+
+def show(renderable: RenderableType) -> None:
+    """Print an object of rich on stdout, never wider than the terminal; a closed pipe is left to the entry point."""
+    from rich.console import Console
+
+    at_terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if at_terminal else 200
+    page = io.StringIO()
+    Console(file=page, width=width, force_terminal=at_terminal, legacy_windows=False).print(renderable)
+    sys.stdout.write(page.getvalue())
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: ""}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4f}" if isinstance(value, float) else visible(str(value))
+
+
+def note_columns(documents: Dataset) -> None:
+    """Print on stderr how the columns of a file were read, and what was left out or replaced."""
+    from linnaeus.data.dataset import columns_line
+
+    line = columns_line(documents)
+    if line:
+        note(f"{documents.source}: {line}")
+    for name, text in documents.notes.items():
+        if name != "header":
+            note(f"note: {name.replace('_', ' ')}: {text}")
+
+
+def note(message: str) -> None:
+    """Print a line on stderr."""
+    print(visible(message), file=sys.stderr)
