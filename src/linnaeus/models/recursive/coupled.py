@@ -50,7 +50,7 @@ from linnaeus.models.recursive.leaves import (
     kernel_labels_of,
 )
 from linnaeus.models.recursive.network import Network
-from linnaeus.models.recursive.solver import JointSolver, entries_at
+from linnaeus.models.recursive.solver import JointSolver, add_entries
 from linnaeus.models.solvers.cg import (
     Direction,
     NewtonBlock,
@@ -455,14 +455,11 @@ class CoupledSolver(JointSolver):
         """Epochs over a block's active rows; M follows. Returns shares of the gap and of the objective."""
         leaves, coupling, kernel = self.leaves, self.couplings[block.number], dispatch.best("coupled")
         assert isinstance(leaves, CoupledLeaves)
-        assert block.alpha is not None
-        if not block.alpha.flags.writeable:
-            block.alpha, block.U = block.alpha.copy(), block.U.copy()
+        block.make_writable()
         W, before = self._work
         kernel.join(M, coupling.node, coupling.share, block.U, W)
         if self.inner.prior is not None:
-            for row, at, entries in entries_at(self.inner.prior, block.columns, self._features):
-                W[at, row] += self.inner.prior.data[entries]
+            add_entries(W, self.inner.prior, block.columns, self._features)
         np.copyto(before, W)
         shares = self._epochs(leaves, block, coupling.T, W)
         kernel.part(W, before, coupling.inverse, coupling.reach, block.U, M)

@@ -97,6 +97,13 @@ class LeafBlock:
     def dual_U(self) -> FloatArray:
         return self.U if self.measured_dual is None else self.measured_dual
 
+    def make_writable(self) -> FloatArray:
+        """Dual variables that can be changed in place, as U can; those of a stored solution are copied."""
+        assert self.alpha is not None
+        if not self.alpha.flags.writeable:
+            self.alpha, self.U = self.alpha.copy(), self.U.copy()
+        return self.alpha
+
     def release(self) -> None:
         """Release what can be recomputed."""
         self.local = None

@@ -31,7 +31,7 @@ from linnaeus.data.matrices import aligned_zeros, is_sparse
 from linnaeus.engine import Clock
 from linnaeus.models.recursive.leaves import LeafBlock, ScreenedLeaves, candidates_of_block
 from linnaeus.models.recursive.network import Network
-from linnaeus.models.recursive.solver import InnerWeights, JointSolver, entries_at
+from linnaeus.models.recursive.solver import InnerWeights, JointSolver, add_entries
 from linnaeus.models.solvers.dual_cd import LOSSES, PANEL
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Matrix
 
@@ -233,17 +233,14 @@ class PathSolver(JointSolver):
         """Epochs over a block's candidates; z follows. Returns shares of the gap and of the objective."""
         leaves, inner, kernel = self.leaves, self.inner, dispatch.best("coupled")
         assert isinstance(leaves, ScreenedLeaves)
-        assert block.alpha is not None
-        if not block.alpha.flags.writeable:
-            block.alpha, block.U = block.alpha.copy(), block.U.copy()
+        alpha = block.make_writable()
         local, weight = leaves.local(block), block.weight(np.float32)
         W, before = (part[: len(block.features)] for part in self._work)
         inner.paths_kernel.join(inner.M, block.features, paths.group, paths.used, paths.down, block.U, W, before)
         if inner.prior is not None:
-            for row, at, entries in entries_at(inner.prior, block.columns, block.features):
-                W[at, row] += inner.prior.data[entries]
+            add_entries(W, inner.prior, block.columns, block.features)
             np.copyto(before, W)
-        rows, order = local.rows, np.arange(len(block.alpha), dtype=np.int32)
+        rows, order = local.rows, np.arange(len(alpha), dtype=np.int32)
         limits = np.outer([_REST, -np.inf], np.ones(PANEL)).astype(np.float32)
         limits[0, block.n_columns :] = -np.inf
         extremes, shares, keep = np.zeros((2, PANEL), np.float32), np.zeros((2, PANEL)), np.empty(len(order), np.uint8)
@@ -253,7 +250,7 @@ class PathSolver(JointSolver):
             rng.shuffle(order)
             kernel.sweep(
                 rows.indptr, rows.indices, rows.data, rows.squared_norm, local.bound, weight, LOSSES[leaves.loss],
-                rows.bias, *local.labels, order, paths.T, block.n_columns, np.sqrt(_REACH * self.tol), W, block.alpha,
+                rows.bias, *local.labels, order, paths.T, block.n_columns, np.sqrt(_REACH * self.tol), W, alpha,
                 *limits, *extremes, shares, keep,
             )  # fmt: skip
             order = order[keep[: len(order)] > 0]

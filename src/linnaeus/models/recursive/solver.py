@@ -74,6 +74,7 @@ __all__ = [
     "InnerWeights",
     "JointSolver",
     "JointState",
+    "add_entries",
     "common_move",
     "entries_at",
     "fits_newton",
@@ -154,8 +155,7 @@ class InnerWeights:
         W = aligned_zeros((len(features), PANEL), self.M.dtype)
         self.kernel.gather(self.solved if solved else self.M, features, indptr, inner, share, W)
         if self.prior is not None:
-            for row, at, entries in entries_at(self.prior, columns, features):
-                W[at, row] += self.prior.data[entries]
+            add_entries(W, self.prior, columns, features)
         return W
 
     def prior_product(self, block: LeafBlock) -> float:
@@ -190,6 +190,12 @@ class InnerWeights:
 
     def _ranges(self) -> Iterator[slice]:
         return blocks(len(self.solved), -(-len(self.solved) // _RANGES))
+
+
+def add_entries(W: FloatArray, P: CSR, leaves: IntArray, features: IntArray) -> None:
+    """Add the entries of some rows of P at some (sorted) features to W, features x 16."""
+    for row, at, entries in entries_at(P, leaves, features):
+        W[at, row] += P.data[entries]
 
 
 def entries_at(P: CSR, leaves: IntArray, features: IntArray) -> Iterator[tuple[int, IntArray, IntArray]]:
