@@ -49,8 +49,7 @@ from linnaeus.features import (
     SubsequenceKernel,
     TextFeatures,
 )
-from linnaeus.store.codec import DTYPES, write_arrays
-from linnaeus.store.folder import _checksum
+from linnaeus.store.folder import DTYPES, _checksum, write_arrays
 from linnaeus.taxonomy import Deprecated
 from tests.contracts.configurations import CASES, documents, make, taxonomy
 

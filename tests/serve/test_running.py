@@ -98,7 +98,7 @@ def test_no_acknowledged_verdict_is_lost_when_the_service_is_killed(linnaeus, fo
 def test_statistics_are_imported_when_they_are_used() -> None:
     script = """
 import sys
-from linnaeus.serve.quick_start import import_quickly
+from linnaeus.cli.serve import import_quickly
 import_quickly()
 from sklearn.utils import fixes
 assert not {"scipy.stats", "pandas"} & set(sys.modules)

@@ -12,8 +12,8 @@ from hypothesis.extra import numpy as hnp
 from safetensors.numpy import load_file
 
 from linnaeus.errors import StoreError
-from linnaeus.store import codec as array_files
-from linnaeus.store.codec import DTYPES, write_arrays
+from linnaeus.store import folder as array_files
+from linnaeus.store.folder import DTYPES, write_arrays
 
 ARRAYS = st.sampled_from(sorted(DTYPES.values())).flatmap(
     lambda kind: hnp.arrays(np.dtype(kind), hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5))

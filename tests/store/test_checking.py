@@ -15,7 +15,7 @@ from linnaeus import OneVsRestSVM, Pipeline, Taxonomy, registry
 from linnaeus.errors import StoreError
 from linnaeus.features import TextFeatures
 from linnaeus.store import folder, tables
-from linnaeus.store.codec import write_arrays
+from linnaeus.store.folder import write_arrays
 from linnaeus.store.tables import tables_of
 from tests.contracts.configurations import CASES, fitted
 

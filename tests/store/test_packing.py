@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from linnaeus.store import codec
-from linnaeus.store.codec import pack, unpack
+from linnaeus.store.folder import pack, unpack
 
 
 @settings(max_examples=80)
@@ -54,7 +53,7 @@ def test_lengths_of_rows_are_as_narrow_as_they_can_be(longest, kind) -> None:
 
 
 def test_very_large_matrices_stay_as_they_are(monkeypatch) -> None:
-    monkeypatch.setattr(codec, "MAX_PACKED", 1)
+    monkeypatch.setattr("linnaeus.store.folder.MAX_PACKED", 1)
     matrix = sparse.csr_array(np.eye(3, dtype=np.float32))
     packed = pack(matrix)
     assert packed["data"] is matrix.data

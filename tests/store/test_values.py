@@ -12,7 +12,7 @@ from scipy import sparse
 
 from linnaeus import Taxonomy
 from linnaeus.errors import LinnaeusError, StoreError
-from linnaeus.store.codec import decode, encode
+from linnaeus.store.folder import decode, encode
 from linnaeus.taxonomy.texts import Texts
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from linnaeus import Taxonomy
 from linnaeus.errors import ParameterError, TaxonomyError, UnknownLabelError
-from linnaeus.store.codec import decode, encode
+from linnaeus.store.folder import decode, encode
 from linnaeus.taxonomy import Deprecated
 
 OBO = """format-version: 1.2

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +15,7 @@ import typer
 from linnaeus.cli.common import Group, note, with_groups
 from linnaeus.errors import ParameterError
 
-__all__ = ["DocumentShares", "address", "prepare_service", "serve"]
+__all__ = ["DocumentShares", "address", "import_quickly", "prepare_service", "serve"]
 
 
 def _kept(*names: str, help: str) -> object:
@@ -120,9 +123,40 @@ def prepare_service(command: str) -> None:
     for package in ("fastapi", "uvicorn"):
         if find_spec(package) is None:
             raise ParameterError(f"linnaeus {command} needs {package}; install it with pip install 'linnaeus[serve]'.")
-    from linnaeus.serve.quick_start import import_quickly
-
     import_quickly()
+
+
+# scikit-learn imports these for functions that models do not call: `scipy.stats` takes a third of the time of all
+# imports of the service, and pandas, where it is installed, another tenth. While scikit-learn is imported they are
+# represented by modules that are loaded when something of theirs is used; everything else finds them as always.
+_LATER = ("scipy.stats", "pandas")
+
+
+class _Later(ModuleType):
+    """A module that is imported when it is used."""
+
+    def __getattr__(self, name: str) -> object:
+        own = self.__name__
+        if sys.modules.get(own) is self:
+            del sys.modules[own]
+        return getattr(importlib.import_module(own), name)
+
+
+def import_quickly() -> None:
+    """Import scikit-learn; does nothing where it is imported already."""
+    if "sklearn" in sys.modules:
+        return
+    for name in _LATER:
+        found = find_spec(name) if name not in sys.modules else None
+        if found is not None:
+            sys.modules[name] = _Later(name)
+            sys.modules[name].__spec__ = found
+    try:
+        importlib.import_module("sklearn.utils.fixes")
+    finally:
+        for name in _LATER:
+            if isinstance(sys.modules.get(name), _Later):
+                del sys.modules[name]  # the next import loads it
 
 
 def address(host: str, port: int) -> str:

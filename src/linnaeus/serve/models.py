@@ -19,7 +19,7 @@ from linnaeus.answering.card import saved_model
 from linnaeus.answering.documents import fields_of
 from linnaeus.errors import LinnaeusError, ParameterError, StoreError, nearest
 from linnaeus.serve.batching import AnswerQueue
-from linnaeus.store.codec import encode
+from linnaeus.store.folder import encode
 from linnaeus.typing import Array
 
 if TYPE_CHECKING:

@@ -6,10 +6,28 @@
 The manifest is the model: it is written last and replaced in one step, and it names files that are never changed.
 A kill at any moment leaves the old model or the new one.
 
-A loaded model is validated: its tables, its rules, and the classification of one empty document.
+A loaded model is validated (`rules`).
 
-The document is classified so that values that fit the tables but not each other are found here, and not by the first
-user. What is prepared for it (the weights in the layout of the kernels) is used by all later documents.
+Fitted objects become plain values and arrays, and back. Plain values stay JSON. Everything else is an object with one
+key that begins with "$":
+
+    {"$array": key}                      a numeric array in the arrays file
+    {"$strings": [...]}                  an array of strings
+    {"$sparse": key, "shape": [m, n]}    a CSR array: key.data, key.indices, key.indptr; narrowed by `pack`
+    {"$taxonomy": key, ...}              a taxonomy: key.names (UTF-8), key.indptr, key.indices, key.texts.* (zlib)
+    {"$object": name, ...}               an object of a class that `registry` names
+
+A safetensors file is the length of its header (8 bytes, little-endian), the header (JSON: type, shape and place of
+every array), and the arrays one after the other without gaps. Wide types come first, so that every array is aligned. A
+memory-mapped array is copied to it piece by piece, without ever being whole in memory.
+
+Sparse matrices are written in as few bytes as lose nothing (`pack`):
+
+    indptr       row lengths in 8, 16 or 32 bits
+    indices      16 bits where there are at most 65,536 columns
+    data         half precision where all values have it (`prune` of linear models rounds to it)
+
+Very large matrices are kept as they are, so that a loaded model maps them from the file instead of reading them.
 """
 
 from __future__ import annotations
@@ -17,222 +35,47 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import re
 import secrets
-import warnings
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from linnaeus import __version__, registry
-from linnaeus.data.check import LabelCodec
-from linnaeus.decoding import Decoder
-from linnaeus.decoding import decoder as make_decoder
-from linnaeus.errors import LinnaeusError, StoreError
+from linnaeus.errors import LinnaeusError, StoreError, nearest, warn_user
 from linnaeus.files import file_sha256, naming, replace_file
-from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.models.checkpoint import RUN_ONLY
 from linnaeus.models.classifier import Classifier
 from linnaeus.pipeline import Pipeline
-from linnaeus.store.codec import DAMAGED, decode, encode, map_arrays, write_arrays
-from linnaeus.store.rules import RULES, check_features, check_names, is_strings
-from linnaeus.store.tables import (
-    KERNELS,
-    LARGE,
-    ON_SEQUENCES,
-    TABLES,
-    Declared,
-    Sizes,
-    check_array,
-    check_plain,
-    check_table,
-    described,
-    tables_of,
-    within,
-)
-from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import Array, IntArray
+from linnaeus.store.rules import check_model, check_taxonomy, is_strings
+from linnaeus.store.tables import LARGE
+from linnaeus.taxonomy import Deprecated, Taxonomy
+from linnaeus.taxonomy.texts import Texts
+from linnaeus.typing import CSR, Array, IntArray
 
-__all__ = ["FORMAT_VERSION", "check_model", "check_target", "load", "read_manifest", "save"]
-
-
-def check_model(model: object, *, deep: bool = False) -> None:
-    """Raise an error if the values of a loaded model or pipeline are inconsistent; ``deep`` also reads large arrays."""
-    try:
-        if isinstance(model, Pipeline):
-            _check_pipeline(model, deep)
-        elif isinstance(model, TaxonomyClassifier):
-            _check_classifier(model, deep)
-        else:
-            raise StoreError(f"expected a model, found {described(model)}")
-    except StoreError:
-        raise
-    except LinnaeusError as error:
-        raise StoreError(str(error)) from error
-
-
-def _check_pipeline(pipe: Pipeline, deep: bool) -> None:
-    if not isinstance(pipe.model_, TaxonomyClassifier):
-        raise StoreError(f"the model of the pipeline is {described(pipe.model_)}")
-    _check_classifier(pipe.model_, deep)
-    width = check_features(pipe.features_, deep)
-    expected = getattr(pipe.model_, "n_features_in_", None)
-    if width is not None and width != expected:
-        raise StoreError(f"the features have {width} columns, but the model expects {expected}")
-    names = pipe.feature_names_
-    if hasattr(pipe.features_, "vectors"):  # names are of the vectors before the map
-        expected = getattr(pipe.features_, "n_features_in_", None)
-    if names is not None and not (is_strings(names) and (expected is None or len(names) == expected)):
-        raise StoreError(f"feature_names are not {expected} names")
-    check_names(dict(pipe.about_), "about")
-    if pipe.decoder_ is not None:
-        _try_decoder(pipe.decoder_, pipe.model_)
-
-
-def _check_classifier(model: TaxonomyClassifier, deep: bool) -> None:
-    name = type(model).__name__
-    model._check_parameters()
-    if not isinstance(model.taxonomy, (Taxonomy, type(None))):
-        raise StoreError(f"taxonomy is {described(model.taxonomy)}")
-    learned = {key: value for key, value in vars(model).items() if key.endswith("_")}
-    taxonomy, nodes = learned.get("taxonomy_"), learned.get("nodes_")
-    if not isinstance(taxonomy, Taxonomy) or not isinstance(nodes, np.ndarray):
-        raise StoreError("the model has no taxonomy_ or no nodes_")
-    sizes: Sizes = {"nodes": taxonomy.n_nodes, "labels": len(nodes), "states": 3}
-    features = learned.get("n_features_in_")
-    if features is not None:
-        check_plain(Declared.of("n_features_in_ int"), features, "n_features_in_")
-        sizes["features"] = features
-        sizes["inputs"] = features + bool(getattr(model, "fit_intercept", False))
-    elif type(learned.get("kernel_")).__name__ not in ON_SEQUENCES and not model.takes_documents:
-        raise StoreError(f"{name}.n_features_in_ is missing")
-    tables = tables_of(model)
-    known = {line.name for line in tables}
-    strange = sorted(set(learned) - known)
-    if strange:
-        raise StoreError(f"{name} does not learn {strange[0]!r}")
-    check_table(
-        tables,
-        learned,
-        sizes,
-        name,
-        deep=deep,
-        check_object=lambda kind, value, where: _check_object(kind, value, where, sizes, learned, deep),
-    )
-    if not len(nodes):
-        raise StoreError(f"{name}.nodes_ is empty")
-    check_codec(model.codec_, taxonomy, nodes)
-    if name in RULES:
-        RULES[name](model, sizes)
-    if learned.get("set_size_") is not None:
-        _try_decoder(make_decoder(**learned["set_size_"]), model)
-    _try(model)
-
-
-def _check_object(kind: str, value: Any, where: str, sizes: Sizes, beside: Mapping[str, object], deep: bool) -> None:
-    """An object with a table of its own, or one of the kinds that several classes are."""
-    name = type(value).__name__
-    if kind == "Decoder":
-        check_names(value, where)
-        make_decoder(**value)
-        return
-    if kind == "Models":
-        _check_sources(value, sizes, where, deep)
-        return
-    if kind == "Documents":
-        _check_documents(value, beside.get("kernel_"), sizes, where, deep)
-        return
-    if name not in (KERNELS if kind == "Kernel" else (kind,)):
-        raise StoreError(f"{where} is {described(value)}; expected a {kind}")
-    if kind == "Taxonomy":
-        return
-    own = {key: size for key, size in sizes.items() if key in ("nodes", "labels", "features", "inputs")}
-    if kind == "MixtureWeights" and not np.array_equal(value.nodes, np.asarray(beside["nodes_"])):
-        raise StoreError(f"{where}.nodes are not those of the mixture")
-    check_table(TABLES.get(name, []), vars(value), own, where, deep=deep)
-    if name in RULES:
-        RULES[name](value, own)
-    if name == "LabelTree":
-        sizes["vertices"] = own["vertices"]
-
-
-def _check_sources(value: object, sizes: Sizes, where: str, deep: bool) -> None:
-    """The sources of a mixture: models or pipelines for its documents."""
-    if not isinstance(value, list) or not value:
-        raise StoreError(f"{where} is {described(value)}; expected a list of models")
-    for source in value:
-        check_model(source, deep=deep)
-        model = source.model_ if isinstance(source, Pipeline) and source.features_ is None else source
-        if isinstance(model, TaxonomyClassifier) and getattr(model, "n_features_in_", None) != sizes.get("features"):
-            raise StoreError(f"{where}: a source takes other features than the mixture")
-
-
-def _check_documents(value: Any, kernel: object, sizes: Sizes, where: str, deep: bool) -> None:
-    """Documents kept for a kernel: sequences, columns of a Gram matrix, or rows of X, one for each coefficient."""
-    wanted = {"Precomputed": "GramRows", **dict.fromkeys(ON_SEQUENCES, "Sequences")}
-    expected, given = wanted.get(type(kernel).__name__, "rows of X"), type(value).__name__
-    if expected == "rows of X":
-        check_array(Declared.of("documents float[support, features] sparse"), value, sizes, where, deep)
-        return
-    if given != expected:
-        raise StoreError(f"{where} is {described(value)}; expected {expected}")
-    if expected == "Sequences":
-        RULES["Sequences"](value, sizes)
-    elif not isinstance(n_docs := getattr(kernel, "n_docs", None), int) or not within(value.numbers, 0, n_docs):
-        raise StoreError(f"{where} numbers documents outside the Gram matrix")
-    if sizes.setdefault("support", len(value)) != len(value):
-        raise StoreError(f"{where} has {len(value)} documents; expected {sizes['support']}")
-
-
-def check_codec(codec: LabelCodec, taxonomy: Taxonomy, nodes: IntArray) -> None:
-    """Raise an error for kinds and types of labels that predictions cannot be converted to."""
-    if codec.kind not in ("labels", "sets", "paths", "indicator"):
-        raise StoreError(f"codec_.kind is {codec.kind!r}; expected labels, sets, paths or indicator")
-    numeric = codec.dtype not in ("str", "bytes", "object")
-    if numeric and np.dtype(codec.dtype).kind not in ("biuf" if codec.kind == "indicator" else "biu"):
-        raise StoreError(f"codec_.dtype is {codec.dtype!r}; expected the type of a label")
-    if codec.kind == "indicator" and not numeric:
-        raise StoreError(f"codec_.dtype is {codec.dtype!r}; expected the type of a number")
-    if codec.columns is not None and codec.kind == "labels":
-        if len(codec.columns) != 1 or not isinstance(codec.columns[0], str):
-            raise StoreError(f"codec_.columns is {codec.columns!r}; expected the name of the column of labels")
-    elif codec.columns is not None:
-        unknown = [name for name in codec.columns if not isinstance(name, str) or name not in taxonomy]
-        if codec.kind != "indicator" or unknown:
-            raise StoreError(f"codec_.columns has {unknown[:1]}; expected names of nodes, for an indicator")
-    if codec.width > 2**31:
-        raise StoreError(f"codec_.width is {codec.width}")
-    codec.values(taxonomy.names)
-
-
-def _try(model: TaxonomyClassifier) -> None:
-    """Classify one empty document; what is prepared for it is used by all later ones."""
-    from scipy import sparse
-
-    if not hasattr(model, "n_features_in_") and (not model.takes_documents or hasattr(model, "sources_")):
-        return  # which fields the documents of a mixture have is known to its sources only, which were tried
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        X: Any = [""] if model.takes_documents else sparse.csr_array((1, model.n_features_in_), dtype=np.float32)
-        S = model._scores(model._check_X(X, reset=False))
-        if S.shape != (1, len(model.nodes_)) or not np.isfinite(S).all():
-            raise StoreError(f"the scores of an empty document are not {len(model.nodes_)} finite numbers")
-        model.answers(X)
-
-
-def _try_decoder(decoder: Decoder, model: TaxonomyClassifier) -> None:
-    """Decide on scores of 0, and of 1."""
-    if getattr(decoder, "fitted", True) is not True:
-        raise StoreError(f"the decoder {decoder.name} is not fitted")
-    for score in (0.0, 1.0):
-        decoder(np.full((2, len(model.nodes_)), score), model.taxonomy_, model.nodes_)
-
+__all__ = [
+    "DAMAGED",
+    "FORMAT_VERSION",
+    "check_target",
+    "decode",
+    "encode",
+    "load",
+    "map_arrays",
+    "pack",
+    "read_manifest",
+    "save",
+    "unpack",
+    "write_arrays",
+]
 
 FORMAT = "linnaeus-model"
-FORMAT_VERSION = 3  # 2: sparse matrices are narrowed (`codec`); 3: subtrees may share weights
+FORMAT_VERSION = 3  # 2: sparse matrices are narrowed (`pack`); 3: subtrees may share weights
 MANIFEST = "manifest.json"
 # Array files, and the temporary files of ours and of the safetensors library that a kill may leave behind.
 _OURS = re.compile(r"arrays-[0-9a-f]{16}\.safetensors|\.[^/]*\.part|\.tmp\w{6}")
@@ -501,3 +344,371 @@ def _check_file(path: Path, n_bytes: int, sha256: str, verify: bool) -> None:
         raise StoreError(f"{path} has {size:,} bytes; expected {n_bytes:,}: it was truncated or altered.")
     if verify and file_sha256(path) != sha256:
         raise StoreError(f"{path} was altered: its checksum differs from the manifest.")
+
+
+# What Python and NumPy raise where values are not what they should be.
+DAMAGED = (
+    LookupError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    ArithmeticError,
+    StopIteration,
+    RecursionError,
+    MemoryError,
+)
+MAX_PACKED = 2**27  # entries; a gigabyte after unpacking
+# Names of types in the header -> numpy's.
+DTYPES = {
+    "F64": "f8", "F32": "f4", "F16": "f2",
+    "I64": "i8", "I32": "i4", "I16": "i2", "I8": "i1",
+    "U64": "u8", "U32": "u4", "U16": "u2", "U8": "u1", "BOOL": "?",
+}  # fmt: skip
+_NAMES = {np.dtype(kind): name for name, kind in DTYPES.items()}
+_PIECE = 16 * 2**20
+
+
+def write_arrays(path: Path, arrays: Mapping[str, Array]) -> tuple[str, int]:
+    """Write arrays to a new file, to the disk; returns the file's SHA-256 and its size.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from safetensors.numpy import load_file
+    >>> path = Path(tempfile.mkdtemp(), "arrays.safetensors")
+    >>> digest, size = write_arrays(path, {"weights": np.arange(3.0), "nodes": np.array([1, 2], np.int32)})
+    >>> load_file(path)["weights"].tolist(), size == path.stat().st_size
+    ([0.0, 1.0, 2.0], True)
+    """
+    state, size = hashlib.sha256(), 0
+    with open(path, "xb") as file:
+        for piece in _content(arrays):
+            file.write(piece)
+            state.update(piece)
+            size += len(piece)
+        file.flush()
+        os.fsync(file.fileno())
+    return state.hexdigest(), size
+
+
+def _content(arrays: Mapping[str, Array]) -> Iterator[bytes | memoryview]:
+    header: dict[str, dict[str, object]] = {}
+    offset = 0
+    ordered = sorted(arrays, key=lambda key: (-arrays[key].dtype.itemsize, key))
+    for key in ordered:
+        array = arrays[key]
+        kind = _NAMES.get(array.dtype.newbyteorder("="))
+        if kind is None:
+            raise StoreError(f"An array of type {array.dtype} cannot be saved (as {key!r}).")
+        header[key] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [offset, offset + array.nbytes]}
+        offset += array.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    yield len(text).to_bytes(8, "little")
+    yield text
+    for key in ordered:
+        yield from _pieces(arrays[key])
+
+
+def _pieces(array: Array) -> Iterator[bytes | memoryview]:
+    """The bytes of an array in C order, little-endian, some rows at a time."""
+    array = np.atleast_1d(array)
+    row = max(1, array.nbytes // max(1, len(array)))
+    rows = max(1, _PIECE // row)
+    for a in range(0, len(array), rows):
+        piece = np.ascontiguousarray(array[a : a + rows])
+        if piece.nbytes:
+            yield piece.astype(piece.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8).data
+
+
+def map_arrays(path: Path) -> dict[str, Array]:
+    """Arrays of a safetensors file as read-only views of the mapped file: length (8 bytes), JSON header, data."""
+    try:
+        mapped = np.memmap(path, dtype=np.uint8, mode="r")
+        start = 8 + int.from_bytes(mapped[:8].tobytes(), "little")
+        if start > len(mapped):
+            raise ValueError("the header is longer than the file")
+        header = json.loads(mapped[8:start].tobytes())
+        return {key: _mapped(mapped[start:], entry) for key, entry in header.items() if key != "__metadata__"}
+    except DAMAGED as error:
+        raise StoreError(f"{path} is not a safetensors file written by linnaeus: {error}.") from error
+
+
+class ArrayEntry(TypedDict):
+    """An array in the header of a safetensors file."""
+
+    dtype: str
+    shape: list[int]
+    data_offsets: list[int]
+
+
+def _mapped(content: Array, entry: ArrayEntry) -> Array:
+    """One array of the file at the place in its header; aligned, as kernels expect it."""
+    dtype, shape, (start, stop) = np.dtype(DTYPES[entry["dtype"]]), entry["shape"], entry["data_offsets"]
+    sizes = [*shape, start, stop]
+    if not all(isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in sizes):
+        raise ValueError(f"shape {shape} and place {start, stop} are not integers")
+    if not start <= stop <= len(content) or stop - start != dtype.itemsize * math.prod(shape):
+        raise ValueError(f"an array of shape {shape} does not lie at {start} .. {stop}")
+    if dtype.kind == "b" and stop > start and int(content[start:stop].max()) > 1:
+        raise ValueError("truth values are not 0 or 1")
+    array = np.frombuffer(content[start:stop], dtype).reshape(shape)
+    return array if array.flags.aligned else array.copy()
+
+
+def pack(matrix: CSR) -> dict[str, Array]:
+    """The arrays of a CSR matrix, narrow.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> {name: array.dtype.name for name, array in pack(sparse.csr_array(np.eye(2, dtype=np.float32))).items()}
+    {'data': 'float16', 'indices': 'uint16', 'lengths': 'uint8'}
+    """
+    if matrix.nnz > MAX_PACKED:
+        return {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr}
+    lengths, indices = np.diff(matrix.indptr), matrix.indices
+    indices = indices.astype(np.uint16 if matrix.shape[1] <= 2**16 else np.int32)
+    return {"data": _half(matrix.data), "indices": indices, "lengths": lengths.astype(_narrowest(lengths))}
+
+
+def unpack(arrays: Mapping[str, Array], dtype: str | None, shape: tuple[int, int]) -> CSR:
+    """The inverse of `pack`; matrices of the first format have no ``dtype``, theirs is that of the data."""
+    from scipy import sparse
+
+    indices, data = arrays["indices"], arrays["data"]
+    data = data if dtype is None else data.astype(dtype, copy=False)
+    if indices.dtype == np.uint16:
+        indices = indices.astype(np.int32)
+    indptr = arrays.get("indptr")
+    if indptr is None:
+        indptr = np.concatenate([[0], np.cumsum(arrays["lengths"], dtype=np.int64)]).astype(np.int32)
+    if indices.dtype not in (np.int32, np.int64) or indptr.dtype.kind not in "iu" or data.ndim != 1:
+        raise ValueError(f"a sparse array has {indices.dtype} indices and {indptr.dtype} row ends")
+    matrix = sparse.csr_array((data, indices, indptr), shape=shape)
+    matrix.check_format(full_check=True)  # rows end in order, columns exist
+    return matrix
+
+
+def _narrowest(lengths: IntArray) -> type[np.uint8] | type[np.uint16] | type[np.int32]:
+    longest = lengths.max(initial=0)
+    return np.uint8 if longest < 2**8 else np.uint16 if longest < 2**16 else np.int32
+
+
+def _half(data: Array) -> Array:
+    """The data in half precision, if this is exact."""
+    if data.dtype not in (np.float32, np.float64):
+        return data
+    with np.errstate(over="ignore"):
+        half = data.astype(np.float16)
+    exact = np.array_equal(half.astype(data.dtype), data)
+    return half if exact else data
+
+
+# Parameters of the computation, not of the model: they may be objects and are not stored.
+_RUN_ONLY = RUN_ONLY | {"random_state"}
+
+
+def encode(value: object, arrays: dict[str, Array], key: str = "model") -> object:
+    """``value`` as JSON; arrays go into ``arrays`` under names that begin with ``key``."""
+    from scipy import sparse
+
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"$float": repr(value)}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind in "OUS":
+            return {"$strings": [str(v) for v in value.ravel()], "shape": list(value.shape)}
+        arrays[key] = value
+        return {"$array": key}
+    if sparse.issparse(value):
+        matrix: CSR = sparse.csr_array(value)
+        arrays.update({f"{key}.{name}": array for name, array in pack(matrix).items()})
+        return {"$sparse": key, "shape": list(matrix.shape), "dtype": matrix.dtype.name}
+    if isinstance(value, Taxonomy):
+        return _encode_taxonomy(value, arrays)
+    if isinstance(value, (list, tuple)):
+        return [encode(v, arrays, f"{key}.{i}") for i, v in enumerate(value)]
+    if isinstance(value, dict):
+        return {"$dict": [[k, encode(v, arrays, f"{key}.{k}")] for k, v in value.items()]}
+    return _encode_object(value, arrays, key)
+
+
+def decode(value: Any, arrays: dict[str, Array], taxonomies: dict[str, Taxonomy] | None = None) -> Any:
+    """The inverse of `encode`; a taxonomy that occurs twice is created once."""
+    taxonomies = {} if taxonomies is None else taxonomies
+    if isinstance(value, list):
+        return [decode(v, arrays, taxonomies) for v in value]
+    if not isinstance(value, dict):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise StoreError(f"The manifest holds the number {value}, which JSON does not have.")
+        return value
+    match next(iter(value)):
+        case "$float":
+            return float(value["$float"])
+        case "$array":
+            return arrays[value["$array"]]
+        case "$strings":
+            if not all(isinstance(text, str) for text in value["$strings"]):
+                raise StoreError("The manifest holds an array of strings with something else in it.")
+            return np.array(value["$strings"], dtype=object).reshape(value["shape"])
+        case "$sparse":
+            key = value["$sparse"]
+            names = [name for name in ("data", "indices", "indptr", "lengths") if f"{key}.{name}" in arrays]
+            found = {name: arrays[f"{key}.{name}"] for name in names}
+            return unpack(found, value.get("dtype"), tuple(value["shape"]))
+        case "$taxonomy":
+            key = value["$taxonomy"]
+            if key not in taxonomies:
+                taxonomies[key] = _decode_taxonomy(value, arrays)
+            return taxonomies[key]
+        case "$dict":
+            return {_key(k): decode(v, arrays, taxonomies) for k, v in value["$dict"]}
+        case "$object":
+            return _decode_object(value, arrays, taxonomies)
+        case other:
+            raise StoreError(f"The manifest holds the unknown entry {other!r}.")
+
+
+def _encode_object(value: Any, arrays: dict[str, Array], key: str) -> dict[str, object]:
+    """An object of a registered class: its ``state`` or ``to_dict``, or parameters and what ends in an underscore."""
+    name = type(value).__name__
+    known = name in registry.ALL_MODELS or name in registry.STORABLE
+    if not known or type(value) is not registry.resolve(name):
+        raise StoreError(f"A {name} cannot be saved: it is not a linnaeus model or part of one.")
+    if hasattr(value, "state"):
+        return {"$object": name, "state": [encode(part, arrays, f"{key}.{name}") for part in value.state()]}
+    if hasattr(value, "to_dict"):
+        return {"$object": name, "fields": encode(value.to_dict(), arrays, key)}
+    parameters = {k: v for k, v in value.get_params(deep=False).items() if k not in _RUN_ONLY}
+    learned = {k: v for k, v in vars(value).items() if k.endswith("_") and not k.startswith("_")}
+    if not learned:
+        raise StoreError(f"This {name} is not fitted; fit it before saving.")
+    return {
+        "$object": name,
+        "parameters": encode(parameters, arrays, f"{key}.parameters"),
+        "learned": encode(learned, arrays, f"{key}.learned"),
+    }
+
+
+def _decode_object(value: dict[str, Any], arrays: dict[str, Array], taxonomies: dict[str, Taxonomy]) -> Any:
+    name = value["$object"]
+    if name not in registry.ALL_MODELS and name not in registry.STORABLE:
+        known = [*registry.ALL_MODELS, *registry.STORABLE]
+        raise StoreError(f"The model file names {name!r}, which this linnaeus does not know{nearest(str(name), known)}")
+    kind = registry.resolve(name)
+    if "state" in value:
+        return kind.from_state(*decode(value["state"], arrays, taxonomies))
+    if "fields" in value:
+        fields = decode(value["fields"], arrays, taxonomies)
+        if name == "RiskControl" and "level" in fields:  # written before promises followed rules
+            warn_user(
+                "The promised risks of this model were fixed by an earlier version of linnaeus and are dropped; "
+                "calibrate the model again to have them."
+            )
+            return None
+        return kind(**fields)
+    renamed = getattr(kind, "renamed_parameters", {})  # since the model was saved
+    parameters = decode(value["parameters"], arrays, taxonomies)
+    made = kind(**{renamed.get(key, key): parameter for key, parameter in parameters.items()})
+    learned = decode(value["learned"], arrays, taxonomies)
+    strange = [key for key in learned if not key.endswith("_") or key.startswith("_")]
+    if strange:
+        raise StoreError(f"The manifest has learned {strange[0]!r}, which is not the name of a learned value.")
+    vars(made).update(learned)
+    return made
+
+
+def _key(key: object) -> str | float | None:
+    """A key of a dictionary, stored next to its value: a name, or a number as in class weights."""
+    if isinstance(key, (str, int, float)) or key is None:
+        return key
+    raise StoreError(f"The manifest holds a dictionary with the key {key!r}; expected a name.")
+
+
+def _encode_taxonomy(taxonomy: Taxonomy, arrays: dict[str, Array]) -> dict[str, object]:
+    key = f"taxonomy.{taxonomy.fingerprint[:12]}"
+    arrays[f"{key}.names"] = _pack(taxonomy.names)
+    arrays[f"{key}.indptr"], arrays[f"{key}.indices"] = taxonomy.parent_indptr, taxonomy.parent_indices
+    if taxonomy.display_labels is not None:
+        arrays[f"{key}.display"] = _pack(taxonomy.display_labels)
+    entry: dict[str, object] = {"$taxonomy": key, "kind": taxonomy.kind, "root": taxonomy.root}
+    if taxonomy.aliases or taxonomy.deprecated:
+        entry["aliases"] = dict(taxonomy.aliases)
+        entry["deprecated"] = {
+            id: [list(s.replaced_by), list(s.consider), s.label] for id, s in taxonomy.deprecated.items()
+        }
+    if taxonomy._texts is not None:
+        entry["texts"] = _encode_texts(taxonomy.texts, arrays, f"{key}.texts")
+    return entry
+
+
+def _encode_texts(texts: Texts, arrays: dict[str, Array], key: str) -> dict[str, object]:
+    lengths = np.diff(texts.offsets) - 1
+    arrays[f"{key}.node"], arrays[f"{key}.kind"] = texts.node, texts.kind
+    arrays[f"{key}.language"] = texts.language
+    arrays[f"{key}.lengths"] = lengths.astype(np.uint16 if lengths.max(initial=0) < 2**16 else np.int64)
+    arrays[f"{key}.pool"] = np.frombuffer(zlib.compress(texts.pool, 6), dtype=np.uint8)
+    return {"tags": list(texts.tags)}
+
+
+def _decode_texts(entry: dict[str, Any], arrays: dict[str, Array], key: str) -> Texts:
+    """Texts that are decompressed when the first one is read; their size is stored, which limits the memory needed."""
+    tags = entry["tags"]
+    parts = [arrays[f"{key}.{part}"] for part in ("node", "kind", "language", "lengths")]
+    if not is_strings(tags) or any(part.ndim != 1 or part.dtype.kind not in "iu" for part in parts):
+        raise StoreError("The texts of the taxonomy are not whole numbers and language tags.")
+    node, kind, language, lengths = parts
+    packed, size = arrays[f"{key}.pool"], 1 + int(lengths.sum(dtype=np.int64)) + len(lengths)
+
+    def pool() -> bytes:
+        try:
+            found = zlib.decompressobj().decompress(packed.tobytes(), size + 1)
+        except zlib.error as error:
+            raise StoreError(f"The texts of the taxonomy are damaged: {error}.") from error
+        if len(found) != size:
+            raise StoreError(f"The texts of the taxonomy have {len(found):,} bytes; expected {size:,}.")
+        return found
+
+    return Texts(node, kind, language, tags, lengths, pool)
+
+
+def _decode_taxonomy(value: dict[str, Any], arrays: dict[str, Array]) -> Taxonomy:
+    key = value["$taxonomy"]
+    display = arrays.get(f"{key}.display")
+    for part in ("indptr", "indices"):
+        if arrays[f"{key}.{part}"].dtype.kind not in "iu":
+            raise StoreError(f"The taxonomy has {part} of {arrays[f'{key}.{part}'].dtype}; expected whole numbers.")
+    made = Taxonomy(
+        _unpack(arrays[f"{key}.names"]),
+        arrays[f"{key}.indptr"],
+        arrays[f"{key}.indices"],
+        root=value["root"],
+        kind=value["kind"],
+        display_labels=None if display is None else _unpack(display),
+    )
+    check_taxonomy(made)
+    deprecated = {
+        id: Deprecated(tuple(replaced_by), tuple(consider), label)
+        for id, (replaced_by, consider, label) in value.get("deprecated", {}).items()
+    }
+    aliases = dict(value.get("aliases") or {})
+    texts = [text for one in deprecated.values() for text in (*one.replaced_by, *one.consider, one.label or "")]
+    if not all(isinstance(text, str) for text in (*aliases.values(), *texts)):
+        raise StoreError("The taxonomy has an alias or a deprecated id that is not a string.")
+    made = made.with_replacements(aliases, deprecated)
+    if "texts" not in value:
+        return made
+    return made.with_texts(_decode_texts(value["texts"], arrays, f"{key}.texts"))
+
+
+def _pack(texts: Iterable[str]) -> Array:
+    """Strings as UTF-8 bytes, each followed by a zero byte, which names do not contain."""
+    return np.frombuffer("".join(f"{text}\0" for text in texts).encode(), dtype=np.uint8)
+
+
+def _unpack(packed: Array) -> list[str]:
+    return packed.tobytes().decode().split("\0")[:-1]

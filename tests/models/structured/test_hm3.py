@@ -16,7 +16,7 @@ from linnaeus.errors import DataError, LinnaeusError, ParameterError, TaxonomyEr
 from linnaeus.features.spectrum import SpectrumKernel
 from linnaeus.models.kernels import RBF, Linear, Precomputed
 from linnaeus.models.structured.tree import edge_scores
-from linnaeus.store import codec
+from linnaeus.store import folder
 from tests.contracts.configurations import documents, taxonomy
 
 TAX = taxonomy()
@@ -273,8 +273,8 @@ def test_a_decoder_equal_to_the_default_answers_as_the_default() -> None:
 def test_models_stored_under_old_parameter_names_load() -> None:
     arrays: dict[str, Any] = {}
     model = fit(train_labellings="consistent", tol=0.5)
-    stored = json.dumps(codec.encode(model, arrays, "model")).replace("train_labellings", "train_labelings")
+    stored = json.dumps(folder.encode(model, arrays, "model")).replace("train_labellings", "train_labelings")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        loaded = codec.decode(json.loads(stored), arrays, {})
+        loaded = folder.decode(json.loads(stored), arrays, {})
     assert loaded.train_labellings == "consistent"
