@@ -14,7 +14,17 @@ from scipy import sparse
 from benchmarks import machine
 from benchmarks.lexical import citations, mesh
 from benchmarks.problems.base import DATA
-from linnaeus import RRSVM, LexicalModel, Mixture, OneVsRestSVM, Pipeline, Taxonomy
+from linnaeus import (
+    RRSVM,
+    HierarchicalPerceptron,
+    HierarchicalSVM,
+    Hieron,
+    LexicalModel,
+    Mixture,
+    OneVsRestSVM,
+    Pipeline,
+    Taxonomy,
+)
 from linnaeus.features.text import TextFeatures
 from linnaeus.lexical.model import NOT_FOUND
 from linnaeus.lexical.words import as_documents
@@ -24,6 +34,11 @@ from linnaeus.models.label_priors import label_features
 TERMS: dict[str, Any] = {"sublinear_tf": True, "min_df": 2, "stop_words": "english", "analyzer": "stems"}
 MODELS = ("OneVsRestSVM", "RRSVM", "RRSVM, all", "LexicalModel", "Mixture, flat", "Mixture, all")
 LEFT_OUT = ("OneVsRestSVM", "exact labels", "LexicalModel", "RRSVM, all", "Mixture, flat")
+RANKERS = {
+    f"{model.__name__}{answer}": model
+    for model in (HierarchicalSVM, HierarchicalPerceptron, Hieron)
+    for answer in ("", ", all")
+}
 Scores = tuple[np.ndarray, np.ndarray, float]  # nodes, scores, cut
 
 
@@ -166,12 +181,21 @@ def _without(corpus: Corpus, name: str, Y: sparse.csr_array, tol: float) -> dict
     texts = [d["text"] for d in corpus.test]
     if name == "exact labels":
         return {name: _exact(corpus, texts)}
-    if name != "RRSVM, all":
+    if name != "RRSVM, all" and name not in RANKERS:
         return {name: _scores(corpus, name, tol, Y)}
-    joint = RRSVM(corpus.taxonomy, answer="all", random_state=0, tol=tol).fit(corpus.X, Y, label_features=corpus.T)
-    S, text = joint.decision_function(corpus.X_test), np.asarray((corpus.X_test @ joint.label_weights_).toarray())
-    parts = {name: S, "parents only": S - text, "texts only": text}
-    return {part: (joint.nodes_, scores, 0.0) for part, scores in parts.items()}
+    answer = "all" if name.endswith("all") else "seen"
+    joint: Any = RRSVM(corpus.taxonomy, answer=answer, random_state=0, tol=tol)
+    if name in RANKERS:
+        joint = RANKERS[name](corpus.taxonomy, attributes="taxonomy+text", answer=answer, random_state=0)
+    joint.fit(corpus.X, Y, label_features=corpus.T)
+    S, cut = joint.decision_function(corpus.X_test), 0.0
+    if name in RANKERS:
+        cut = np.inf  # a ranking has no threshold: only the best node is an answer
+    if answer == "seen":
+        return {name: (joint.nodes_, S, cut)}
+    text = np.asarray((corpus.X_test @ joint.label_weights_).toarray())
+    parts = {name: S, f"{name}: parents only": S - text, f"{name}: texts only": text}
+    return {part: (joint.nodes_, scores, cut) for part, scores in parts.items()}
 
 
 def _exact(corpus: Corpus, texts: list[Any]) -> Scores:
@@ -205,6 +229,10 @@ def run(arguments: list[str]) -> dict[str, Any]:
     parser.add_argument(
         "--models", nargs="+", choices=MODELS, default=MODELS, help="what is compared, the first with all"
     )
+    parser.add_argument(
+        "--left-out", nargs="+", choices=(*LEFT_OUT, *RANKERS), default=LEFT_OUT, help="what nodes are hidden from"
+    )
+    parser.add_argument("--draws", type=int, default=5, help="draws of hidden newsgroups")
     parser.add_argument("--parts", nargs="+", default=["compare", "leave_out", "newsgroups"])
     options = parser.parse_args(arguments)
     result: dict[str, Any] = {"machine": machine.describe()}
@@ -215,8 +243,10 @@ def run(arguments: list[str]) -> dict[str, Any]:
     if "compare" in options.parts:
         result["compare"] = compare(corpus, options.tol, options.models)
     if "leave_out" in options.parts:
-        result["leave_out"] = leave_out(corpus, options.share, options.tol, seed=0)
+        result["leave_out"] = leave_out(corpus, options.share, options.tol, 0, options.left_out)
     if "newsgroups" in options.parts and (DATA / "20newsgroups").exists():
         posts = newsgroups(options.documents, options.test)
-        result["newsgroups"] = [leave_out(posts, options.share, options.tol, seed) for seed in range(5)]
+        result["newsgroups"] = [
+            leave_out(posts, options.share, options.tol, seed, options.left_out) for seed in range(options.draws)
+        ]
     return result

@@ -35,11 +35,22 @@ def test_all_nodes_can_be_answered(linnaeus, files):
     assert "fox" in answered.out
 
 
+def test_a_ranking_model_can_answer_all_nodes(linnaeus, files):
+    options = ("--model", "HierarchicalSVM", "--set", "attributes=taxonomy+text", "--min-df", "1", "--json")
+    trained = _train(linnaeus, files, "--answer", "all", *options)
+    assert trained.code == 0, trained.err
+    assert json.loads(trained.out)["nodes_answered"] == 7
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--answer", "some"), "--answer='some'"),
-        (("--answer", "all", "--model", "OneVsRestSVM"), "--answer all with --model OneVsRestSVM; expected RRSVM"),
+        (
+            ("--answer", "all", "--model", "OneVsRestSVM"),
+            "--answer all with --model OneVsRestSVM; expected one of RRSVM",
+        ),
+        (("--answer", "all", "--model", "Hieron"), "got attributes='perclass', expected 'taxonomy+text'"),
         (("--answer", "all", "--budget", "1m"), "--budget: with --answer all nothing is searched for"),
     ],
 )

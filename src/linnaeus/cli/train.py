@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["train"]
 
-_ANSWERS_ALL = ("RRSVM", "RRLogistic")  # models with answer="all"
+_ANSWERS_ALL = ("RRSVM", "RRLogistic", "HierarchicalSVM", "HierarchicalPerceptron", "Hieron")  # with answer="all"
 _FLAT = "OneVsRestSVM"  # what is trained where nothing can be chosen
 _OWN = "own"  # the decoder of the model
 _LARGE = 100_000_000  # bytes of a model folder from which pruning is worth a word
@@ -151,7 +151,7 @@ class ModelOptions(common.Group):
             return replace(self, answer=None)
         name = _ANSWERS_ALL[0] if self.is_auto else find_model(self.name)
         if name not in _ANSWERS_ALL:
-            raise ParameterError(f"--answer all with --model {name}; expected {' or '.join(_ANSWERS_ALL)}.")
+            raise ParameterError(f"--answer all with --model {name}; expected one of {', '.join(_ANSWERS_ALL)}.")
         for option, value in (("--budget", None if self.is_untuned else self.budget), ("--measure", self.measure)):
             if value is not None:
                 raise ParameterError(f"{option}: with --answer all nothing is searched for.")

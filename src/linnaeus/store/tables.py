@@ -278,6 +278,7 @@ _TABLES: dict[str, str] = {
         attributes_ float[labels, attributes] sparse
         attribute_keys_ int[attributes]
         set_size_? Decoder or null
+        class_shift_? float[labels] or null
         """,
     "pruned attributes": """
         pruned_weights_ float[features, labels] sparse
@@ -453,8 +454,14 @@ def _with_kernel(model: object, name: str) -> tuple[str, ...]:
         return ("HM3", "labellings") if "weights_" in vars(model) else ("HM3", "kernel labellings")
     if name == "HierarchicalSVM":
         return (
-            ("class attributes", "linear", "no coefficients") if linear else ("class attributes", "support", "pruned")
+            ("class attributes", "linear", "no coefficients", "label texts")
+            if linear
+            else ("class attributes", "support", "pruned")
         )
     if "pruned_weights_" in vars(model):
-        return ("attributes", "pruned", "pruned attributes")
-    return ("attributes", "pruned", "linear attributes") if linear else ("attributes", "pruned", "kernel attributes")
+        return ("attributes", "pruned", "pruned attributes", "label texts")
+    return (
+        ("attributes", "pruned", "linear attributes", "label texts")
+        if linear
+        else ("attributes", "pruned", "kernel attributes")
+    )

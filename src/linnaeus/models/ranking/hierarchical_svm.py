@@ -14,6 +14,7 @@ IJCAI 2007.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -24,6 +25,7 @@ from linnaeus.data.matrices import prepare_rows
 from linnaeus.engine import Clock, available_memory, format_bytes, single_blas_thread
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.losses.cost import check_pair_cost, pair_cost
+from linnaeus.models.all_nodes import AllNodes, hold_out
 from linnaeus.models.fitting import (
     Seed,
     check_one_piece,
@@ -34,7 +36,12 @@ from linnaeus.models.fitting import (
     warn_not_converged,
 )
 from linnaeus.models.kernels import LinearOrKernel, kept_documents, row_products
-from linnaeus.models.ranking.attributes import check_attributes, class_attributes, kernel_attributes
+from linnaeus.models.ranking.attributes import (
+    check_attributes,
+    class_attributes,
+    kernel_attributes,
+    keyed_attributes,
+)
 from linnaeus.models.ranking.set_sizes import SET_SIZES, SetSizes
 from linnaeus.models.ranking.solver import (
     ClassArrays,
@@ -44,6 +51,7 @@ from linnaeus.models.ranking.solver import (
     gram_rows,
     solve_ranking,
 )
+from linnaeus.models.ranking.unseen import SharedWeights, check_answer, learn_sizes, with_all_classes
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Engine, FloatArray, IntArray, Kernel, Matrix
 
@@ -123,7 +131,15 @@ def gram_matrix(kernel: Kernel, A: Matrix, *, constant: bool, exact: bool) -> Fl
     return K + dtype.type(1) if constant else K
 
 
-class HierarchicalSVM(SetSizes, LinearOrKernel):
+def _coefficients(solution: RankingSolution, n_classes: int) -> tuple[IntArray, CSR]:
+    """Support documents, and their coefficients (n_support x n_classes)."""
+    docs, ys, zs, alpha = solution.pairs
+    support, place = np.unique(docs, return_inverse=True)
+    at = np.concatenate([place, place]), np.concatenate([ys, zs])
+    return support, sparse.csr_array((np.concatenate([alpha, -alpha]), at), shape=(len(support), n_classes))
+
+
+class HierarchicalSVM(SetSizes, AllNodes, LinearOrKernel):
     """A joint SVM that ranks all classes, which share weights through the nodes above them; single and multi-label.
 
     Parameters
@@ -174,6 +190,10 @@ class HierarchicalSVM(SetSizes, LinearOrKernel):
         Seed of the order of the documents.
     verbose : int, default=0
         Whether to show a progress bar.
+    answer : {"seen", "all"}, default="seen"
+        Classes that can be answered: those that training documents have, or all nodes with texts, which needs
+        ``attributes="taxonomy+text"``, ``kernel="linear"`` and ``label_features`` in `fit`. A node without documents
+        scores by the nodes above it, words that its labels share with others, and its text.
 
     Attributes
     ----------
@@ -190,6 +210,8 @@ class HierarchicalSVM(SetSizes, LinearOrKernel):
         Passes, objective and lower bound at every certificate.
     active_ratio_ : float
         Share of dual variables that are not 0.
+    n_documents_ : ndarray of int of shape (n_classes,)
+        With ``answer="all"``: training documents of each class.
     mean_slack_ : float
         Bound of the mean maximal loss and the mean top loss of the training documents.
 
@@ -233,6 +255,7 @@ class HierarchicalSVM(SetSizes, LinearOrKernel):
         engine: str | Engine | None = None,
         random_state: Seed = None,
         verbose: int = 0,
+        answer: str = "seen",
     ) -> None:
         self.taxonomy = taxonomy
         self.C = C
@@ -256,11 +279,15 @@ class HierarchicalSVM(SetSizes, LinearOrKernel):
         self.engine = engine
         self.random_state = random_state
         self.verbose = verbose
+        self.answer = answer
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_training(self)
         check_attributes(self.attributes)
+        check_answer(self.answer, self.attributes, self._linear)
+        if self.answer == "all" and self.class_kernel is not None:
+            raise ParameterError("answer='all' finds nodes by their texts; class_kernel has none, expected None.")
         check_pair_cost(self.cost)
         check_choice("slack", self.slack, ("example", "pair", "mean_pair"))
         check_choice("learn", self.learn, ("frontier", "given"))
@@ -281,8 +308,17 @@ class HierarchicalSVM(SetSizes, LinearOrKernel):
     def _fit(self, problem: Problem) -> None:
         Y = self._targets(problem, self.learn)
         require_two_classes(problem, self.nodes_)
-        labels = sparse.csr_array(Y[:, self.nodes_])
-        bound = self.C * document_weights(problem)
+        given = Problem(problem.X, Y, problem.taxonomy, problem.weights, problem.codec)
+        with single_blas_thread():
+            if self.answer == "all":
+                self._fit_all_nodes(given)
+            else:
+                self._fit_seen_nodes(given)
+
+    def _fit_seen_nodes(self, problem: Problem) -> None:
+        """Learn from labels as they are given here, and the classes that occur in them."""
+        training = self._training(problem, Clock(self.max_time))
+        labels, bound = self._labels(problem, self.nodes_)
 
         def train() -> None:
             whole = training.problem(labels, bound)
@@ -290,23 +326,78 @@ class HierarchicalSVM(SetSizes, LinearOrKernel):
 
         def scores(part: IntArray | None, test: IntArray | None) -> FloatArray:
             if part is None or test is None:
-                return np.concatenate(list(self._score_blocks(problem.X)))
+                return self._training_scores(problem.X)
             return training.unseen(labels, bound, part, test)
 
-        with single_blas_thread():
-            training = self._training(problem)
-            self._train_with_sizes(Y, problem.taxonomy, train, scores)
+        self._train_with_sizes(problem.Y, problem.taxonomy, train, scores)
 
-    def _training(self, problem: Problem) -> _Training:
+    def _fit_all_nodes(self, problem: Problem) -> None:
+        """The same, and then the classes without documents."""
+        T, clock, seen = self._label_texts(problem), Clock(self.max_time), self.nodes_
+        held = hold_out(problem, self._seed())
+        part = None
+        if held is not None:
+            self.nodes_ = np.unique(held.problem.Y.indices).astype(np.int32)
+            part = self._shared(held.problem, clock.part(2))[0]
+            self.nodes_ = seen
+        shared, solution, whole = self._shared(problem, clock)
+        self._keep(solution, whole, problem.X)
+        found, scored = with_all_classes(shared, problem, T, held, part)
+        names = problem.taxonomy.names[found.nodes]
+        by = problem.codec.values(names) if problem.codec.kind == "labels" else found.nodes
+        order = np.argsort(by, kind="stable")
+        unseen = shared.weights @ found.attributes[len(seen) :].T
+        inputs = self.weights_ if not self.fit_intercept else np.vstack([self.weights_, self.intercept_])
+        W = np.hstack([inputs.astype(unseen.dtype), unseen])[:, order]
+        found = found.ordered(order)
+        self.set_size_ = None
+        self.nodes_, self.class_attributes_ = found.nodes, found.attributes
+        self.n_documents_, self.label_weights_ = found.n_documents, found.label_weights
+        weights, self.intercept_ = found.weights(W)
+        self.weights_ = weights.astype(problem.X.dtype, copy=False)
+
+        if not (self.one_label_ or problem.codec.single_label):
+            self.set_size_ = learn_sizes(
+                self.set_size,
+                scored,
+                problem.Y,
+                problem.taxonomy,
+                self.nodes_,
+                partial(self._training_scores, problem.X),
+            )
+
+    def _training_scores(self, X: Matrix) -> FloatArray:
+        return np.concatenate(list(self._score_blocks(X)))
+
+    def _shared(self, problem: Problem, clock: Clock) -> tuple[SharedWeights, RankingSolution, RankingProblem]:
+        """Weights of attributes of the classes ``nodes_``, and the solution that they come from."""
+        training = self._training(problem, clock)
+        whole = training.problem(*self._labels(problem, self.nodes_))
+        solution = training.solve(whole)
+        A, keys = keyed_attributes(problem.taxonomy, self.nodes_, self.attributes)
+        support, B = _coefficients(solution, len(self.nodes_))
+        C = (B @ A).toarray()
+        w = np.asarray(problem.X[support].T.astype(np.float64) @ C)
+        if self.fit_intercept:
+            w = np.vstack([w, C.sum(axis=0)])
+        return SharedWeights(self.nodes_, A, keys, w), solution, whole
+
+    def _labels(self, problem: Problem, nodes: IntArray) -> tuple[CSR, FloatArray]:
+        """Labels of the documents over classes, and bounds of their dual variables."""
+        return sparse.csr_array(problem.Y[:, nodes]), self.C * document_weights(problem)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    def _training(self, problem: Problem, clock: Clock) -> _Training:
         gram = not self._linear or self.algorithm != "sweep"
         documents, bias = problem.X, float(self.fit_intercept)
         if gram:
             exact = self.algorithm != "sweep"
             documents, bias = gram_matrix(self.kernel_, problem.X, constant=self.fit_intercept, exact=exact), 0.0
-        seed = int(check_random_state(self.random_state).randint(2**31))
         return _Training(
             documents, gram, self._classes(problem.taxonomy), bias, self.slack, self.algorithm, self.tol, self.epsilon,
-            self.max_iter, seed, Clock(self.max_time), self.verbose > 0,
+            self.max_iter, self._seed(), clock, self.verbose > 0,
         )  # fmt: skip
 
     def _classes(self, taxonomy: Taxonomy) -> ClassArrays:
@@ -339,10 +430,7 @@ class HierarchicalSVM(SetSizes, LinearOrKernel):
 
     def _keep_documents(self, solution: RankingSolution, X: Matrix) -> None:
         """Keep the support documents; weights of features if the kernel is linear."""
-        docs, ys, zs, alpha = solution.pairs
-        support, place = np.unique(docs, return_inverse=True)
-        at = np.concatenate([place, place]), np.concatenate([ys, zs])
-        B = sparse.csr_array((np.concatenate([alpha, -alpha]), at), shape=(len(support), len(self.nodes_)))
+        support, B = _coefficients(solution, len(self.nodes_))
         if self._linear:
             A = self.class_attributes_
             coefficients = (B @ (A @ A.T)).toarray()

@@ -4,7 +4,8 @@ A subclass defines by which rule a visit learns (`updates`), and whether the ans
 share weights: F = X w L', or K(X, kept documents) w L' behind a kernel, with L the attributes of classes (mostly nodes
 of the taxonomy). ``attribute_weights_`` w (n_features x n_attributes, or kept documents x n_attributes) and
 ``attribute_drift_``, which takes them to the mean of all steps, are what a stream continues from. Weights of classes,
-n_features x n_classes, are computed from them on first use and never stored in model files.
+n_features x n_classes, are computed from them on first use and never stored in model files. With ``answer="all"`` rows
+of L are multiplied by the scales of their classes, and texts of nodes add ``label_weights_`` (`unseen`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -24,6 +26,7 @@ from linnaeus.decoding import Decoder, RCut
 from linnaeus.engine import Clock, blocks
 from linnaeus.errors import DataError, ParameterError, check_choice, check_flag, check_number
 from linnaeus.losses.cost import check_pair_cost, pair_cost
+from linnaeus.models.all_nodes import AllNodes, HeldOutNodes, hold_out
 from linnaeus.models.fitting import (
     Seed,
     begin_stream,
@@ -35,6 +38,13 @@ from linnaeus.models.fitting import (
 from linnaeus.models.kernels import LinearOrKernel, kept_documents
 from linnaeus.models.ranking.attributes import check_attributes, keyed_attributes
 from linnaeus.models.ranking.set_sizes import SET_SIZES, set_size_decoder, stored_decoder
+from linnaeus.models.ranking.unseen import (
+    HeldOutScores,
+    SharedWeights,
+    check_answer,
+    learn_sizes,
+    with_all_classes,
+)
 from linnaeus.models.ranking.updates import (
     AttributeWeights,
     DocumentSource,
@@ -72,7 +82,16 @@ class RankerOutcome:
         return math.ceil(self.passes)
 
 
-class OnlineRanker(LinearOrKernel):
+@dataclass(frozen=True)
+class _Trial:
+    """Of ``answer="all"``: texts of the nodes, what is held out, and a model of the other documents."""
+
+    T: CSR
+    held: HeldOutNodes | None = None
+    part: SharedWeights | None = None
+
+
+class OnlineRanker(AllNodes, LinearOrKernel):
     """Base of `HierarchicalPerceptron` and `Hieron`; see the module docstring."""
 
     attributes: str | Matrix
@@ -94,6 +113,7 @@ class OnlineRanker(LinearOrKernel):
     n_labels_: int
     support_documents_: Matrix
     set_size_: dict[str, object] | None = None
+    class_shift_: FloatArray | None = None
     time_limit_reached_: bool = False
     _made: tuple[FloatArray, FloatArray] | None = None  # weights and intercept of classes
 
@@ -110,6 +130,7 @@ class OnlineRanker(LinearOrKernel):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_attributes(self.attributes)
+        check_answer(self.answer, self.attributes, self._linear)
         check_pair_cost(self.cost)
         check_choice("set_size", self.set_size, SET_SIZES)
         check_number("max_iter", self.max_iter, least=1, whole=True)
@@ -125,13 +146,16 @@ class OnlineRanker(LinearOrKernel):
     def _fit(self, problem: Problem) -> None:
         Y = self._targets(problem, "frontier")
         require_two_classes(problem, self.nodes_)
+        clock, several = Clock(self.max_time), not (self.one_label_ or problem.codec.single_label)
+        given = Problem(problem.X, Y, problem.taxonomy, problem.weights, problem.codec)
+        trial = self._held_out(given, clock) if self.answer == "all" else None
         self._set_classes(self.nodes_)
         self.n_docs_, self.n_labels_ = problem.n_docs, int(Y.nnz)
         weight = document_weights(problem)
         labels = self._labels(Y)
         source = self._source(problem.X, labels, weight)
-        clock, several = Clock(self.max_time), not (self.one_label_ or problem.codec.single_label)
-        twice = several and self.set_size == "held_out"  # numbers of labels are learned by a second training
+        # numbers of labels are learned by a second training
+        twice = several and self.set_size == "held_out" and self.answer == "seen"
         found, outcome = self._train(source, clock.part(2) if twice else clock)
         self._keep(found, problem.X)
         self.time_limit_reached_ = outcome.out_of_time
@@ -140,10 +164,15 @@ class OnlineRanker(LinearOrKernel):
         self.n_iter_, self.n_updates_, self.converged_ = outcome.n_iter, outcome.n_updates, outcome.converged
         sizes = np.diff(labels.indptr).astype(np.int64)
         self.active_ratio_ = outcome.n_active / max(1, int((sizes * (labels.shape[1] - sizes)).sum()))
+        scored = None if trial is None else self._add_classes(given, trial)
         if self._linear:
             self._class_weights()  # now rather than in the first prediction
-        if several:
+        if several and trial is None:
             self.set_size_ = self._learn_sizes(problem, Y, labels, weight, clock)
+        elif several:
+            self.set_size_ = learn_sizes(
+                self.set_size, scored, Y, problem.taxonomy, self.nodes_, partial(self._training_scores, problem.X)
+            )
 
     def _source(self, X: Matrix, labels: CSR, weight: FloatArray) -> DocumentSource:
         if self._linear:
@@ -200,7 +229,7 @@ class OnlineRanker(LinearOrKernel):
 
         def scores(train: IntArray | None, test: IntArray | None) -> FloatArray:
             if train is None or test is None:
-                return np.concatenate(list(self._score_blocks(X)))
+                return self._training_scores(X)
             answer = self._train(self._source(X[train], labels[train], weight[train]), clock)[0].answer
             if not self._linear:
                 return kernel_scores(self.kernel_(X[test], X[train]), answer, L)
@@ -209,13 +238,43 @@ class OnlineRanker(LinearOrKernel):
 
         return set_size_decoder(self.set_size, Y, problem.taxonomy, self.nodes_, scores).to_dict()
 
+    def _training_scores(self, X: Matrix) -> FloatArray:
+        return np.concatenate(list(self._score_blocks(X)))
+
+    # -- classes without documents -------------------------------------------------------------------------------------
+
+    def _held_out(self, problem: Problem, clock: Clock) -> _Trial:
+        """Texts of the nodes, what is held out, and a model of the other documents; in half of the time."""
+        T, nodes = self._label_texts(problem), self.nodes_
+        held = hold_out(problem, int(check_random_state(self.random_state).randint(2**31)))
+        if held is None:
+            return _Trial(T)
+        learn = held.problem
+        self._set_classes(np.unique(learn.Y.indices))
+        source = self._source(learn.X, self._labels(learn.Y), document_weights(learn))
+        found, _ = self._train(source, clock.part(2))
+        part = SharedWeights(self.nodes_, self.attributes_, self.attribute_keys_, found.answer)
+        self.nodes_ = nodes
+        return _Trial(T, held, part)
+
+    def _add_classes(self, problem: Problem, trial: _Trial) -> HeldOutScores | None:
+        """Add the classes without documents to the model of all documents, and bring all to one scale."""
+        shared = SharedWeights(self.nodes_, self.attributes_, self.attribute_keys_, self._weights().answer)
+        found, scored = with_all_classes(shared, problem, trial.T, trial.held, trial.part)
+        found = found.ordered(self._by_name(found.nodes))
+        L = found.attributes
+        L.data = L.data * np.repeat(found.slope, np.diff(L.indptr))
+        self.nodes_, self.attributes_, self.class_shift_ = found.nodes, L, found.shift
+        self.n_documents_, self.label_weights_ = found.n_documents, found.label_weights
+        self._made = None
+        return scored
+
     # -- classes -------------------------------------------------------------------------------------------------------
 
     def _set_classes(self, nodes: IntArray) -> None:
         """Use these nodes as classes, in the order of their names: on ties the first wins, whatever their numbers."""
         names = self.taxonomy_.names
-        values = self.codec_.values(names[nodes]) if self.codec_.kind == "labels" else names[nodes].astype(str)
-        self.nodes_ = np.asarray(nodes, dtype=np.int32)[np.argsort(values, kind="stable")]
+        self.nodes_ = np.asarray(nodes, dtype=np.int32)[self._by_name(nodes)]
         L, keys = keyed_attributes(self.taxonomy_, self.nodes_, self.attributes)
         if isinstance(self.attributes, str):
             places = keys[keys < 2 * len(names)]  # words of labels follow, in alphabetical order
@@ -224,6 +283,13 @@ class OnlineRanker(LinearOrKernel):
             L, keys = sparse.csr_array(L[:, order]), keys[order]
             L.sort_indices()
         self.attributes_, self.attribute_keys_ = L, keys
+
+    def _by_name(self, nodes: IntArray) -> IntArray:
+        """The order of nodes by their names."""
+        names = self.taxonomy_.names[nodes]
+        return np.argsort(
+            self.codec_.values(names) if self.codec_.kind == "labels" else names.astype(str), kind="stable"
+        )
 
     def _classes(self) -> RankedClasses:
         return RankedClasses(self.attributes_, pair_cost(self.taxonomy_, self.nodes_, self.cost))
@@ -295,6 +361,8 @@ class OnlineRanker(LinearOrKernel):
 
     def _check_stream(self) -> None:
         """Refuse settings with which a model cannot learn from a stream."""
+        if self.answer == "all":
+            raise ParameterError("answer='all' needs all documents at once; partial_fit needs answer='seen'.")
         if self.kernel == "precomputed":
             raise ParameterError(
                 "kernel='precomputed' is limited to its training documents; partial_fit needs another kernel."
@@ -349,7 +417,12 @@ class OnlineRanker(LinearOrKernel):
         if self._made is None:
             W = self._weights().of_classes(self.attributes_)
             constant = W[-1].astype(np.float64) if self.fit_intercept else np.zeros(W.shape[1])
-            self._made = (W[:-1] if self.fit_intercept else W), constant
+            W = W[:-1] if self.fit_intercept else W
+            if self.label_weights_ is not None and self.class_shift_ is not None:  # of answer="all"
+                texts = self.label_weights_.tocoo()
+                W[texts.row, texts.col] += texts.data
+                constant = constant + self.class_shift_
+            self._made = W, constant
         return self._made
 
     @property
@@ -379,7 +452,7 @@ class OnlineRanker(LinearOrKernel):
     def _forget(self) -> None:
         super()._forget()
         self._made = self.set_size_ = None
-        for name in ("pruned_weights_", "pruned_intercept_", "support_documents_"):
+        for name in ("pruned_weights_", "pruned_intercept_", "support_documents_", "class_shift_"):
             self.__dict__.pop(name, None)
 
     def _scores(self, X: Matrix) -> FloatArray:

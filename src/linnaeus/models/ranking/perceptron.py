@@ -65,6 +65,10 @@ class HierarchicalPerceptron(OnlineRanker):
         Seed of the order of the documents.
     verbose : int, default=0
         Whether to show a progress bar.
+    answer : {"seen", "all"}, default="seen"
+        Classes that can be answered: those that training documents have, or all nodes with texts, which needs
+        ``attributes="taxonomy+text"``, ``kernel="linear"`` and ``label_features`` in `fit`, not `partial_fit`.
+        A node without documents scores by the nodes above it, words that its labels share with others, and its text.
 
     Attributes
     ----------
@@ -82,6 +86,8 @@ class HierarchicalPerceptron(OnlineRanker):
         Whether ``max_time`` ended the fit.
     active_ratio_ : float
         Share of the pairs (document, right class, wrong class) that were learned from.
+    n_documents_ : ndarray of int of shape (n_classes,)
+        With ``answer="all"``: training documents of each class.
     margin_ : float
         Of "minover": the least margin over the length of the weights.
 
@@ -115,6 +121,7 @@ class HierarchicalPerceptron(OnlineRanker):
         n_jobs: int | None = None,
         random_state: Seed = None,
         verbose: int = 0,
+        answer: str = "seen",
     ) -> None:
         self.taxonomy = taxonomy
         self.variant = variant
@@ -130,6 +137,7 @@ class HierarchicalPerceptron(OnlineRanker):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.answer = answer
 
     @property
     def _rule(self) -> int:

@@ -26,8 +26,9 @@ from linnaeus.data.check import Problem, check_labels, check_weights, with_weigh
 from linnaeus.data.matrices import aligned_zeros, is_sparse
 from linnaeus.engine import Clock, Forecast, GPUEngine, get_engine, local_engine, single_blas_thread
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
+from linnaeus.models.all_nodes import AllNodes
 from linnaeus.models.checkpoint import Checkpoint
-from linnaeus.models.explaining import KeptDocuments, NodeExplanation, one_row
+from linnaeus.models.explaining import KeptDocuments
 from linnaeus.models.fitting import (
     ClassWeight,
     LongFit,
@@ -41,8 +42,8 @@ from linnaeus.models.fitting import (
     require_two_classes,
     warn_not_converged,
 )
-from linnaeus.models.label_priors import LabelTextExplanation, check_label_features
-from linnaeus.models.linear import MERGE_BYTES, LinearTaxonomyClassifier, OnDisk, block_arrays
+from linnaeus.models.label_priors import check_label_features
+from linnaeus.models.linear import MERGE_BYTES, OnDisk, block_arrays
 from linnaeus.models.recursive.coupled import CoupledLeaves, CoupledSolver, fits_coupled, newton_start
 from linnaeus.models.recursive.leaves import (
     DenseLeaves,
@@ -113,7 +114,7 @@ class _Layout:
         return np.zeros(len(self.order), np.int32) if self.schedule is None else self.schedule.leaf_turn
 
 
-class RecursiveModel(LongFit, LinearTaxonomyClassifier):
+class RecursiveModel(LongFit, AllNodes):
     """Base of `RRSVM` and `RRLogistic`: from validated data to the joint problem, its solution and the weights."""
 
     loss: str
@@ -130,13 +131,10 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
     n_jobs: int | None
     engine: str | Engine | None
     warm_start: bool
-    answer: str
     _losses: tuple[str, ...]
     _joint: JointSolution | None = None
     _device_joint: DeviceSolution | None = None
     _prior: LabelTexts | None = None  # of answer="all"
-    n_documents_: IntArray | None = None
-    label_weights_: CSR | None = None
 
     def __getstate__(self) -> dict[str, object]:
         passing = ("_joint", "_device_joint", "_prior")
@@ -162,46 +160,15 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
 
     # -- fit -----------------------------------------------------------------------------------------------------------
 
-    def fit(
-        self, X: object, y: object, sample_weight: object = None, *, label_features: object = None
-    ) -> RecursiveModel:
-        """Learn from documents and labels.
-
-        Parameters
-        ----------
-        X : matrix of shape (n_docs, n_features)
-            The documents; CSR, dense or memory-mapped.
-        y : labels
-            Labels of any kind.
-        sample_weight : float or array-like of shape (n_docs,), default=None
-            Weights of the documents.
-        label_features : matrix of shape (n_nodes, n_features), default=None
-            Texts of all nodes of the taxonomy in the features of the documents, for ``answer="all"``; a `Pipeline` with
-            text features computes them.
-
-        Returns
-        -------
-        RecursiveModel
-            The model itself.
-        """
-        self._label_features = label_features
-        try:
-            super().fit(X, y, sample_weight)
-        finally:
-            del self._label_features
-        return self
-
     def _forget(self) -> None:
         super()._forget()
-        for name in ("_prior", "n_documents_", "label_weights_"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("_prior", None)
 
     def _fit(self, problem: Problem) -> None:
         if self.answer == "seen":
             self._fit_joint(problem)
             return
-        T = check_label_features(self._label_features, problem.taxonomy.n_nodes, problem.X.shape[1])
-        fit_all_nodes(self, problem, T)
+        fit_all_nodes(self, problem, self._label_texts(problem))
 
     def _fit_joint(
         self,
@@ -432,37 +399,6 @@ class RecursiveModel(LongFit, LinearTaxonomyClassifier):
         else:
             self.nodes_ = labels
         self.weights_, self.intercept_ = W, intercept
-
-    def explain(self, x: object, node: str | None = None, k: int | None = None) -> list[NodeExplanation]:
-        """Exact contributions of the features of one document; see `LinearTaxonomyClassifier.explain`.
-
-        With ``answer="all"`` contributions have ``origins``: "label" for what the words of the node's text gave, else
-        "word", or "parent" where the node has no documents. ``evidence`` says the same in words.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,) or (1, n_features)
-            One document.
-        node : str, default=None
-            The node to explain; None explains the best of the most specific labels of the answer.
-        k : int, default=None
-            Keep the k largest contributions; None keeps all.
-
-        Returns
-        -------
-        list of NodeExplanation
-            One for each scored node of the path.
-        """
-        texts, documents = self.label_weights_, self.n_documents_
-        if texts is None or documents is None:
-            return super().explain(x, node, k)
-
-        def prior(name: str) -> tuple[FloatArray, int]:
-            column = int(np.flatnonzero(self.nodes_ == self.taxonomy_.index(name))[0])
-            return texts[:, [column]].toarray()[:, 0], int(documents[column])
-
-        X = self._check_X(one_row(x), reset=False)
-        return [LabelTextExplanation.of(step, X, prior, k) for step in super().explain(x, node, None)]
 
     def node_weights(self, node: str | int) -> tuple[FloatArray, float]:
         """Weights and intercept of any node of the taxonomy, a label or not.

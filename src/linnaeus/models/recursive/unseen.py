@@ -8,14 +8,8 @@
     4. The fit of all documents with the prior weights; nodes without documents get the weights of their place in the
        network plus their prior weights; and all columns are brought to one scale.
 
-What the network gives to nodes without documents has the same mean over the training documents for all of these nodes:
-the constant part of the scores of parents says how often the parents are labels, not how often the node is, and would
-outweigh the texts.
-
-With w_n = v_n + p_n the network is one of v (`solver`): it gives v of every node, a label or not. Held-out nodes are
-labels more often than nodes that no document has. Good and Turing's estimate of how often a new document has one of
-those, as often as documents had a label for the only time, corrects the scale of nodes without documents. Ranked by
-such probabilities, they would hardly ever be seen; they are raised as far as it costs the others next to nothing.
+With w_n = v_n + p_n the network is one of v (`solver`): it gives v of every node, a label or not. What is held out, and
+how scales are learned, is in `models.all_nodes`.
 """
 
 from __future__ import annotations
@@ -29,12 +23,19 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus.data.check import Problem
-from linnaeus.data.matrices import is_sparse
 from linnaeus.engine import Clock, blocks
 from linnaeus.errors import ParameterError
-from linnaeus.models.fitting import document_weights
+from linnaeus.models.all_nodes import (
+    HeldOutNodes,
+    centred,
+    dense,
+    group_scales,
+    hold_out,
+    mean_document,
+    micro_f1,
+    unseen_rate,
+)
 from linnaeus.models.label_priors import (
-    GROUPS,
     GroupScales,
     LabelGains,
     choose_ridge,
@@ -45,23 +46,15 @@ from linnaeus.models.label_priors import (
 from linnaeus.models.recursive.leaves import LeafSolver
 from linnaeus.models.recursive.network import links_of, unlabelled_weights
 from linnaeus.models.recursive.solver import entries_at
-from linnaeus.order import best_columns
-from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
+from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from linnaeus.models.recursive.rr import RecursiveModel
 
 __all__ = ["LabelTexts", "answer_all_nodes", "fit_all_nodes", "prior_of_leaves"]
 
-_HELD = 0.2  # of the documents, and of the nodes with few documents
-_FEW = 5  # documents of nodes that are held out, where there are such
-_LEAST_DOCUMENTS, _LEAST_NODES = 20, 10  # with fewer nothing is held out
-_MOST_HELD = 2000
-_MOST_SCORES = 2 * 10**7
 _TRIAL_TOL = 0.01
 _SHARES = (1.0, 0.3, 0.1, 0.0)
-_BEST, _COST = 10, 0.01  # nodes of a document that a user sees, and what nodes without documents may cost the others
-_RAISES = np.arange(0.1, 4.01, 0.1)  # of scores
 _ROWS = 512  # features at a time, where weights of nodes without documents are computed
 
 
@@ -86,15 +79,6 @@ class LabelTexts:
         return P
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """Documents and labels to learn from, those held out, and labels of the latter (n_held x n_nodes)."""
-
-    problem: Problem
-    X: Matrix
-    Y: BoolArray
-
-
 def prior_of_leaves(P: CSR, labels: IntArray, leaves: LeafSolver) -> CSR:
     """Prior weights of the leaves in the order of features and the precision of their solver."""
     from scipy import sparse
@@ -109,7 +93,7 @@ def prior_of_leaves(P: CSR, labels: IntArray, leaves: LeafSolver) -> CSR:
 def fit_all_nodes(model: RecursiveModel, problem: Problem, T: CSR) -> None:
     """Fit a model that answers all nodes with texts; ``T`` are the texts (n_nodes x n_features)."""
     clock, tol = Clock(model.max_time), max(model.tol, _TRIAL_TOL)
-    trial = _hold_out(problem, model._fit_seed(None))
+    trial = hold_out(problem, model._fit_seed(None))
     learn = problem if trial is None else trial.problem
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -125,66 +109,33 @@ def fit_all_nodes(model: RecursiveModel, problem: Problem, T: CSR) -> None:
     answer_all_nodes(model, problem, texts)
 
 
-def _with_share(model: RecursiveModel, trial: _Trial, texts: LabelTexts, clock: Clock, tol: float) -> LabelTexts:
+def _with_share(model: RecursiveModel, trial: HeldOutNodes, texts: LabelTexts, clock: Clock, tol: float) -> LabelTexts:
     """The largest share with which the texts of nodes with documents do not lower micro-F1, and the fit with it.
 
     Texts that tell nodes without documents from each other may count far too much beside documents: the words of
     newsgroups' names stand in posts of other groups as well.
     """
     gold = _held_labels(model, trial)
-    least = _micro_f1(model._scores(trial.X), gold[:, model.nodes_])
+    least = micro_f1(model._scores(trial.X), gold[:, model.nodes_])
     for share in _SHARES:
         texts = replace(texts, share=share)
         prior = texts.prior(model.nodes_)
         model._fit_joint(trial.problem, prior=prior, clock=_part(clock, 0.2), tol=tol, on_trial=True, warm=True)
-        if _micro_f1(model._scores(trial.X), gold[:, model.nodes_]) >= least:
+        if micro_f1(model._scores(trial.X), gold[:, model.nodes_]) >= least:
             break
     return texts
 
 
-def _held_labels(model: RecursiveModel, trial: _Trial) -> BoolArray:
+def _held_labels(model: RecursiveModel, trial: HeldOutNodes) -> BoolArray:
     """Labels of the held-out documents (n_docs x n_nodes), as the model learns them."""
     if model.learn != "closed":
         return trial.Y
     return np.asarray(model.taxonomy_.close(_sparse(trial.Y)).todense()) > 0
 
 
-def _micro_f1(S: FloatArray, gold: BoolArray) -> float:
-    """Micro-F1 of positive scores, and of the best one of every document."""
-    answers = S > 0
-    answers[np.arange(len(S)), S.argmax(axis=1)] = True
-    return 2.0 * float((answers & gold).sum()) / max(1, int(answers.sum() + gold.sum()))
-
-
 def _part(clock: Clock, share: float) -> Clock:
     """A clock for a share of the time that is left."""
     return Clock(clock.remaining * share) if np.isfinite(clock.limit) else Clock()
-
-
-def _hold_out(problem: Problem, seed: int) -> _Trial | None:
-    """A fifth of the documents, and of the nodes with few documents; None where there are few of either."""
-    rng = np.random.default_rng([seed, 1])
-    n = problem.n_docs
-    counts = np.bincount(problem.Y.indices, minlength=problem.taxonomy.n_nodes)
-    seen = np.flatnonzero(counts)
-    few = seen[counts[seen] <= _FEW]
-    few = few if len(few) >= _LEAST_NODES else seen
-    if n < _LEAST_DOCUMENTS or len(few) < _LEAST_NODES:
-        return None
-    hidden = rng.permutation(few)[: round(_HELD * len(few))]
-    held = rng.permutation(n)[: round(_HELD * n)]
-    scored = held[: max(1, min(_MOST_HELD, _MOST_SCORES // problem.taxonomy.n_nodes))]
-    kept = np.setdiff1d(np.arange(n), held)
-    shown = np.ones(problem.taxonomy.n_nodes, problem.Y.dtype)
-    shown[hidden] = 0
-    Y = problem.Y[kept]
-    Y.data = Y.data * shown[Y.indices]
-    Y.eliminate_zeros()
-    if len(np.unique(Y.indices)) < 2:
-        return None
-    weights = None if problem.weights is None else problem.weights[kept]
-    learn = Problem(problem.X[kept], Y, problem.taxonomy, weights, problem.codec)
-    return _Trial(learn, problem.X[np.sort(scored)], problem.Y[np.sort(scored)].toarray() > 0)
 
 
 def _learned_gains(model: RecursiveModel, problem: Problem, T: CSR) -> LabelGains:
@@ -220,82 +171,34 @@ def _network(model: RecursiveModel, unseen: IntArray) -> Callable[[FloatArray], 
     return unlabelled_weights(links, model.taxonomy_, unseen)
 
 
-def _strength(model: RecursiveModel, trial: _Trial, P: CSR) -> float:
+def _strength(model: RecursiveModel, trial: HeldOutNodes, P: CSR) -> float:
     """How much the texts of nodes without documents count beside their parents, on the held-out documents."""
     unseen = _unseen(model)
     if not len(unseen):
         return 1.0
-    parents = _centred(_network(model, unseen)(model._scores(trial.X)))
-    return text_strength(parents, _dense(P[unseen] @ trial.X.T).T, trial.Y[:, unseen])
+    parents = centred(_network(model, unseen)(model._scores(trial.X)))
+    return text_strength(parents, dense(P[unseen] @ trial.X.T).T, trial.Y[:, unseen])
 
 
-def _scales(model: RecursiveModel, trial: _Trial, P: CSR, problem: Problem) -> GroupScales:
+def _scales(model: RecursiveModel, trial: HeldOutNodes, P: CSR, problem: Problem) -> GroupScales:
     """Scales of the groups on the held-out documents, for what the model learned without them."""
     unseen = _unseen(model)
     X, n_docs = trial.X, trial.X.shape[0]
     S = np.zeros((n_docs, problem.taxonomy.n_nodes))
     S[:, model.nodes_] = model._scores(X)
     if len(unseen):
-        own = S[:, model.nodes_] - _dense(P[model.nodes_] @ X.T).T
-        S[:, unseen] = _centred(_network(model, unseen)(own)) + _dense(P[unseen] @ X.T).T
+        own = S[:, model.nodes_] - dense(P[model.nodes_] @ X.T).T
+        S[:, unseen] = centred(_network(model, unseen)(own)) + dense(P[unseen] @ X.T).T
     nodes = np.concatenate([model.nodes_, unseen])
-    groups = group_of(_documents(model, trial.problem))[nodes]
-    Y = _held_labels(model, trial)
-    counts = _documents(model, problem)
-    n_unseen = max(1, len(np.setdiff1d(nodes, np.flatnonzero(counts))))
-    rates = np.full(len(GROUPS), np.nan)
-    rates[0] = max(1, int((counts == 1).sum())) / (problem.n_docs * n_unseen)
-    mean = Y[:, nodes[groups == 0]].mean() if (groups == 0).any() else 0.0
-    rates[0] = min(rates[0], mean) if mean > 0 else np.nan
-    scales = GroupScales.fit(S[:, nodes], Y[:, nodes], groups, rates)
-    S = scales.slope[groups] * S[:, nodes] + scales.shift[groups]
-    raised = np.where(np.arange(len(GROUPS)) == 0, _raised(S, Y[:, nodes], groups == 0), 0.0)
-    return replace(scales, shift=scales.shift + raised)
-
-
-def _raised(S: FloatArray, gold: BoolArray, unseen: BoolArray) -> float:
-    """What is added to scores of nodes without documents, which by their probabilities are hardly ever among the best.
-
-    The largest value that costs at most a hundredth of micro-F1, and of the labels among the ten best of a document, of
-    nodes with documents.
-    """
-    if not unseen.any() or unseen.all():
-        return 0.0
-    gold = gold & ~unseen
-    k = min(_BEST, (~unseen).sum() // 2)
-
-    def kept(raised: float) -> FloatArray:
-        raised_scores = S + raised * unseen
-        best = best_columns(raised_scores, k)
-        return np.array([np.take_along_axis(gold, best, 1).sum(), _micro_f1(raised_scores, gold)])
-
-    least, most = (1 - _COST) * kept(0.0), 0.0
-    for raised in _RAISES.tolist():
-        if (kept(raised) < least).any():
-            break
-        most = raised
-    return most
-
-
-def _centred(S: FloatArray) -> FloatArray:
-    """Scores (n_docs x n_nodes) with one mean for all nodes."""
-    mean = S.mean(axis=0)
-    return np.asarray(S - mean + mean.mean())
-
-
-def _dense(product: Matrix) -> FloatArray:
-    return product.toarray() if is_sparse(product) else product
+    rate = unseen_rate(_documents(model, problem), nodes, problem.n_docs)
+    learned = _documents(model, trial.problem)[nodes]
+    return group_scales(S[:, nodes], _held_labels(model, trial)[:, nodes], learned, rate)
 
 
 def _sparse(Y: BoolArray) -> CSR:
     from scipy import sparse
 
     return sparse.csr_array(Y.astype(np.int8))
-
-
-def _mean_document(problem: Problem) -> FloatArray:
-    weights = document_weights(problem)
-    return np.asarray(problem.X.T @ (weights / weights.sum()), dtype=np.float64).ravel()
 
 
 def answer_all_nodes(model: RecursiveModel, problem: Problem, texts: LabelTexts) -> None:
@@ -318,7 +221,7 @@ def answer_all_nodes(model: RecursiveModel, problem: Problem, texts: LabelTexts)
     dtype, n_features = model.weights_.dtype, model.weights_.shape[0]
     W = np.empty((n_features, len(nodes)), dtype)
     below, of_seen, of_unseen = _network(model, unseen), P[seen].T.tocsr(), P[unseen].T.tocsr()
-    document, constant = _mean_document(problem), below(model.intercept_[None])[0]
+    document, constant = mean_document(problem), below(model.intercept_[None])[0]
     mean = constant.astype(np.float64)  # of the scores from the network
     for part in blocks(n_features, _ROWS):
         inherited = below(model.weights_[part] - of_seen[part].toarray())
