@@ -9,12 +9,12 @@
     3   on more documents: the best third, at their best C; and so on, until all documents are learned from
     4   on all documents: C, then pull, of the best are followed in both directions as long as it pays; then, where it
         has a map, a larger one, then wider and narrower ones; then C and pull of the next
-    5   the best of these, where they are nearly equal, with every document held out once, in three folds, where there is
-        time: what four times as many held-out documents say is taken
+    5   the best of these, where they are nearly equal, with every document held out once, in three folds, where there
+        is time: what four times as many held-out documents say is taken
     6   mixtures of the best two and three of different kinds, from their held-out scores; one is taken only where it
         wins by more than chance
-    7   the chosen one with every document held out once, in three folds, where there is time: its cut, probabilities and
-        weights of a mixture are learned from these scores
+    7   the chosen one with every document held out once, in three folds, where there is time: its cut, probabilities
+        and weights of a mixture are learned from these scores
 
 The order is fixed by the seed. The clock only decides how far the search goes: a fit that is forecast to end after the
 budget, with the last fit on all documents still to come, is left out, and the report says so. Everything that was
@@ -98,7 +98,9 @@ _WORDS = PLAIN, CHARS, EMBEDDED, EMBEDDED_CHARS  # features that see different p
 _FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how far below the best they may be
 _MIXING, _MIXING_FIRST = 3e-6, 1e-6  # seconds for each score of a mixture, and of one that learns what comes first
 _FOLD_FITS, _FOR_FOLDS = 3.0, 0.25  # fits that holding out every document takes, and the most of the budget for them
-_FOR_RANKED_FOLDS = 0.5  # the same by a measure of probabilities: their curves gain more from documents than from tuning
+_FOR_RANKED_FOLDS = (
+    0.5  # the same by a measure of probabilities: their curves gain more from documents than from tuning
+)
 
 
 @dataclass
