@@ -10,6 +10,7 @@ from linnaeus.registry import ALL_MODELS
 if TYPE_CHECKING:
     from linnaeus import metrics as metrics
     from linnaeus.auto.classifier import AutoClassifier as AutoClassifier
+    from linnaeus.data.documents import SuggestedDocuments as SuggestedDocuments
     from linnaeus.lexical.model import LexicalModel as LexicalModel
     from linnaeus.mixture import Mixture as Mixture
     from linnaeus.mixture import mixed_held_out as mixed_held_out
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from linnaeus.models.structured.global_tree import GlobalTreeModel as GlobalTreeModel
     from linnaeus.models.structured.hm3 import HM3 as HM3
     from linnaeus.models.structured.orthogonal_transfer import OrthogonalTransfer as OrthogonalTransfer
+    from linnaeus.models.suggestions import SuggestionModel as SuggestionModel
     from linnaeus.models.topdown.divide_and_conquer import DivideAndConquerSVM as DivideAndConquerSVM
     from linnaeus.models.topdown.edge_pa import EdgePA as EdgePA
     from linnaeus.models.topdown.rls import HierarchicalRLS as HierarchicalRLS
@@ -52,6 +54,8 @@ _HOMES = {
     "AutoClassifier": "linnaeus.auto.classifier",
     "Mixture": "linnaeus.mixture",
     "SourceScores": "linnaeus.models.mixed_scores",
+    "SuggestedDocuments": "linnaeus.data.documents",
+    "SuggestionModel": "linnaeus.models.suggestions",
     "Pipeline": "linnaeus.pipeline",
     "calibrate": "linnaeus.tuning",
     "fit_decoder": "linnaeus.tuning",

@@ -3,6 +3,9 @@
 The sources learn from the training documents, as do copies of them that leave out one fold each. On the scores of the
 left-out documents it is learned how to mix them (`models.mixed_scores`): calibrated log-odds of every source, and
 weights at every node that are pulled towards those of its parents. Nothing is kept of the training documents.
+
+A source may also be another tool (`SuggestionModel`): its scores come with the documents (`SuggestedDocuments`), and
+are taken as they are, since the tool has not learned from these documents.
 """
 
 from __future__ import annotations
@@ -18,13 +21,14 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem, check_labels
+from linnaeus.data.documents import SuggestedDocuments, n_documents
 from linnaeus.data.matrices import is_sparse
 from linnaeus.data.splits import kfold
 from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding.base import stacked
 from linnaeus.decoding.probability.coherence import smoothed
 from linnaeus.engine import blocks, rows_that_fit
-from linnaeus.errors import DataError, ParameterError
+from linnaeus.errors import DataError, ParameterError, nearest, warn_user
 from linnaeus.features.documents import DocumentTransformer
 from linnaeus.lexical.words import as_documents, one_document
 from linnaeus.models.base import TaxonomyClassifier
@@ -41,11 +45,12 @@ from linnaeus.models.mixed_scores import (
     mixed_nodes,
     mixture_targets,
 )
+from linnaeus.models.suggestions import SuggestionModel
 from linnaeus.registry import resolve
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning import FOLDS, HeldOutScores, held_out_scores
-from linnaeus.tuning.held_out import joined_scores, kept_scores
-from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
+from linnaeus.tuning.held_out import fold_rows, joined_scores, kept_scores
+from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray
 
 __all__ = ["Mixture", "mixed_held_out"]
 
@@ -64,7 +69,8 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
     ----------
     sources : list of (str, estimator), default=None
         Names and unfitted models, or pipelines that take the same matrices. None mixes `OneVsRestSVM` and
-        `RRLogistic`. Their taxonomy is that of the mixture, and their seeds follow ``random_state`` unless given.
+        `RRLogistic`. Their taxonomy is that of the mixture, and their seeds follow ``random_state`` unless given. A
+        `SuggestionModel` stands for another tool, whose scores are part of the documents (`SuggestedDocuments`).
     taxonomy : Taxonomy, default=None
         The taxonomy of the labels; None makes a flat one (or, for paths, a tree) from y.
     C : float, default=0.3
@@ -195,7 +201,10 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         for entry in sources:
             good = isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
             if not good or not hasattr(entry[1], "fit") or not hasattr(entry[1], "score_blocks"):
-                raise ParameterError(f"sources has {entry!r}; expected (name, linnaeus model or Pipeline).")
+                raise ParameterError(
+                    f"sources has {entry!r}; expected (name, linnaeus model or Pipeline), or (name, SuggestionModel()) "
+                    "for a label file, which SuggestedDocuments.read joins with the documents."
+                )
         self._validate_names([name for name, _ in sources])
 
     def _sources(self) -> Any:
@@ -210,13 +219,51 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         return any(
             source.estimator.takes_documents or isinstance(getattr(source, "features", None), DocumentTransformer)
             for source in sources
+            if not isinstance(source, SuggestionModel)
         )
 
+    @property
+    def suggesting(self) -> list[str]:
+        """The names of the sources that are other tools."""
+        fitted = getattr(self, "sources_", None)
+        sources = self._sources() if fitted is None else zip(self.mixture_.names, fitted, strict=True)
+        return [name for name, source in sources if isinstance(source, SuggestionModel)]
+
     def _check_X(self, X: Any, *, reset: bool) -> Matrix:
-        if not self.takes_documents:
-            return super()._check_X(X, reset=reset)
-        documents: Any = as_documents(X)
-        return cast(Matrix, documents)
+        """Documents or a matrix; with suggestions where some are given, or sources take them."""
+        suggested, given = self._suggestions(X, reset), X.documents if isinstance(X, SuggestedDocuments) else X
+        checked: Any = as_documents(given) if self.takes_documents else super()._check_X(given, reset=reset)
+        return cast(Matrix, SuggestedDocuments(checked, suggested)) if suggested else checked
+
+    def _suggestions(self, X: object, reset: bool) -> dict[str, ObjectArray]:
+        """Suggestions by source; training documents have all of them, and without them the others answer."""
+        given = dict(X.suggestions) if isinstance(X, SuggestedDocuments) else {}
+        wanted = self.suggesting
+        strange = [name for name in given if name not in wanted]
+        if strange:
+            raise DataError(
+                f"The documents have suggestions of {strange[0]!r}, which is not a source of suggestions of the mixture"
+                f"{nearest(strange[0], wanted)}"
+            )
+        missing = [name for name in wanted if name not in given]
+        if missing and reset:
+            raise DataError(
+                f"The documents have no suggestions of the source {missing[0]!r}; give them as "
+                f"SuggestedDocuments.read(documents, {{{missing[0]!r}: file}}, ids)."
+            )
+        if missing:
+            warn_user(
+                f"The documents have no suggestions of the source {missing[0]!r}; the other sources answer alone."
+            )
+        return given
+
+    def _input_of(self, name: str, source: Any, X: Any) -> Any:
+        """What a source takes: its suggestions, or the documents without any."""
+        if not isinstance(source, SuggestionModel):
+            return X.documents if isinstance(X, SuggestedDocuments) else X
+        if isinstance(X, SuggestedDocuments) and name in X.suggestions:
+            return X.suggestions[name]
+        return np.full(n_documents(X), None)
 
     def _fit(self, problem: Problem) -> None:
         learn = learns_closed(self.learn)
@@ -233,7 +280,11 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         held, fitted = self._ready
         if held is None:
             folds = _folds(problem.Y, problem.taxonomy, self.cv, self.random_state)
-            held = [_held_out(model, problem, folds, self.random_state, self.verbose) for _, model in sources]
+            how: dict[str, Any] = {"cv": folds, "random_state": self.random_state, "verbose": self.verbose}
+            held = [
+                _held_out(model, self._input_of(name, model, problem.X), problem.Y, problem.weights, **how)
+                for name, model in sources
+            ]
         scores, documents = _same_documents(held, [name for name, _ in sources])
         weights = None if problem.weights is None else problem.weights[documents]
         limits = float(self.C), weights, float(self.tol), int(self.max_iter)
@@ -248,9 +299,12 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         else:
             mixture = learn_weights(*given_to, single, *limits, closed=learn)
         if fitted is None:
-            fitted = [model.fit(problem.X, problem.Y, problem.weights) for _, model in sources]
+            fitted = [
+                model.fit(self._input_of(name, model, problem.X), problem.Y, problem.weights) for name, model in sources
+            ]
         _check_fitted(fitted, sources, problem.taxonomy)
-        self.sources_, self.mixture_, self.dense_ = fitted, mixture, not is_sparse(problem.X)
+        documents_alone = problem.X.documents if isinstance(problem.X, SuggestedDocuments) else problem.X
+        self.sources_, self.mixture_, self.dense_ = fitted, mixture, not is_sparse(documents_alone)
         self.objective_, self.duality_gap_, self.n_iter_ = mixture.objective, mixture.gap, max(1, mixture.n_iter)
 
     def _answered(self, problem: Problem, nodes: IntArray) -> IntArray:
@@ -307,10 +361,11 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         self._check_parameters()
         Y, taxonomy, _ = check_labels(y, getattr(self, "taxonomy_", self.taxonomy))
         how["cv"] = _folds(Y, taxonomy, how["cv"], how["random_state"])
-        held = {
-            name: held_out_scores(in_place(source), X, Y, sample_weight=sample_weight, **how)
-            for name, source in self._prepared(taxonomy)
-        }
+        self._suggestions(X, reset=True)
+        held = {}
+        for name, source in self._prepared(taxonomy):
+            placed = source if isinstance(source, SuggestionModel) else in_place(source)
+            held[name] = _held_out(placed, self._input_of(name, source, X), Y, sample_weight, **how)
         limits: dict[str, Any] = {"C": self.C, "tol": self.tol, "max_iter": self.max_iter, "learn": self.learn}
         return mixed_held_out(held, sample_weight=sample_weight, **limits)
 
@@ -328,12 +383,21 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         return BestLabel(close=False) if given is None and self.mixture_.single else super()._decoder(given)
 
     def _source_scores(self, X: Matrix) -> dict[str, SourceScores]:
-        if self.dense_ and is_sparse(X):  # features of a source may have been learned from dense documents
-            X = X.toarray()
-        return {
-            name: _scores_of(source, np.concatenate(list(source.score_blocks(X))))
-            for name, source in zip(self.mixture_.names, self.sources_, strict=True)
-        }
+        found = {}
+        for name, source in zip(self.mixture_.names, self.sources_, strict=True):
+            given = self._input_of(name, source, X)
+            if self.dense_ and is_sparse(given):  # features of a source may have been learned from dense documents
+                given = given.toarray()
+            found[name] = _scores_of(source, np.concatenate(list(source.score_blocks(given))))
+        return found
+
+    def known_terms(self, X: Any) -> IntArray:
+        """Number of features of each document that are not zero, and of suggestions for it."""
+        given = X.documents if isinstance(X, SuggestedDocuments) else X
+        found = super().known_terms(as_documents(given) if self.takes_documents else given)
+        for rows in X.suggestions.values() if isinstance(X, SuggestedDocuments) else ():
+            found = found + np.array([len(row) if row else 0 for row in rows], dtype=np.int64)
+        return found
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of all answerable nodes, n_docs x len(classes_).
@@ -358,7 +422,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
 
         Parameters
         ----------
-        x : array-like of shape (n_features,) or (1, n_features)
+        x : array-like of shape (n_features,) or (1, n_features), text, record or SuggestedDocuments
             One document.
         node : str, default=None
             The node to explain; None: the best of the most specific labels of the answer.
@@ -373,7 +437,10 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
             ``contributions`` those of features, through all sources that explain themselves by the features of x.
         """
         check_is_fitted(self, "nodes_")
-        X = self._check_X(one_document(x) if self.takes_documents else one_row(x), reset=False)
+        given: Any = x
+        if not isinstance(x, SuggestedDocuments):
+            given = one_document(x) if self.takes_documents else one_row(x)
+        X = self._check_X(given, reset=False)
         if X.shape[0] != 1:
             raise ParameterError(f"explain takes one document; got {X.shape[0]}.")
         target = best_answer(self, X, self._scores(X)[0]) if node is None else self.taxonomy_.index(node)
@@ -508,10 +575,14 @@ def _folds(Y: CSR, taxonomy: Taxonomy, cv: Any, random_state: int | None) -> Any
     return list(kfold(Y[:, by_name], min(int(cv), Y.shape[0]), random_state=random_state))
 
 
-def _held_out(model: Any, problem: Problem, folds: Any, random_state: int | None, verbose: int) -> HeldOutScores:
-    return held_out_scores(
-        model, problem.X, problem.Y, cv=folds, sample_weight=problem.weights, random_state=random_state, verbose=verbose
-    )
+def _held_out(model: Any, X: Any, Y: Any, sample_weight: Any, **how: Any) -> HeldOutScores:
+    """Scores of held-out documents; those of another tool are of documents that it has not seen anyway."""
+    if not isinstance(model, SuggestionModel):
+        return held_out_scores(model, X, Y, sample_weight=sample_weight, **how)
+    fitted = clone(model).fit(X, Y)
+    documents = np.concatenate([test for _, test in fold_rows(Y, how["cv"], how["random_state"])])
+    kept = [kept_scores(S, len(documents)) for S in fitted.score_blocks(X[documents])]
+    return HeldOutScores(joined_scores(kept), Y[documents], fitted.taxonomy_, fitted.nodes_, documents, False)
 
 
 def _same_documents(held: Sequence[HeldOutScores], names: list[str]) -> tuple[dict[str, SourceScores], IntArray]:

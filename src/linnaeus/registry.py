@@ -150,6 +150,7 @@ STORABLE: dict[str, str] = {
     "SpectrumFeatures": "linnaeus.features.spectrum",
     "SpectrumKernel": "linnaeus.features.spectrum",
     "SubsequenceKernel": "linnaeus.features.subsequence",
+    "SuggestionModel": "linnaeus.models.suggestions",
     "Subtrees": "linnaeus.models.pruning",
     "TextEncoder": "linnaeus.features.text_encoder",
     "TextFeatures": "linnaeus.features.text",

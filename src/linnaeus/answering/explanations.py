@@ -37,6 +37,8 @@ def evidence_of(step: NodeExplanation) -> list[str]:
 
 def single_document(documents: Dataset) -> object:
     """The only document of a data set, as `explain` takes it."""
+    if documents.suggestions:
+        return documents.documents
     if documents.X is not None:
         return documents.X
     if documents.fields is not None and len(documents.fields) > 1:

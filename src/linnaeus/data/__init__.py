@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from linnaeus.data.corpora import demo_corpus as demo_corpus
     from linnaeus.data.dataset import Dataset as Dataset
     from linnaeus.data.dataset import concatenate as concatenate
+    from linnaeus.data.label_files.suggestions import join_suggestions as join_suggestions
     from linnaeus.data.readers import read_dataset as read_dataset
     from linnaeus.data.splits import drop_duplicates as drop_duplicates
     from linnaeus.data.splits import drop_overlap as drop_overlap
@@ -24,6 +25,7 @@ _HOMES = {
     "drop_duplicates": "splits",
     "drop_overlap": "splits",
     "hash_split": "splits",
+    "join_suggestions": "label_files.suggestions",
     "kfold": "splits",
     "read_dataset": "readers",
     "train_test_split": "splits",

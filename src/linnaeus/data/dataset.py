@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from linnaeus.data.documents import SuggestedDocuments
 from linnaeus.data.matrices import is_sparse
 from linnaeus.errors import DataError, ParameterError, UnknownLabelError, lost_zeros, nearest, place, warn_user
 from linnaeus.taxonomy import Taxonomy
@@ -68,6 +69,8 @@ class Dataset:
         formats without columns.
     notes : mapping of str to str, default={}
         Uncertain decisions of the reader, such as ``{"header": "none recognised"}``.
+    suggestions : mapping of str to list, default={}
+        By the name of a source, what another tool suggests for each document; see `SuggestedDocuments`.
 
     Examples
     --------
@@ -93,6 +96,7 @@ class Dataset:
     extra: Mapping[str, Sequence[object] | Array] = field(default_factory=dict)
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
+    suggestions: Mapping[str, list[dict[str, float] | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         given = [name for name in SHAPES if getattr(self, name) is not None]
@@ -110,6 +114,7 @@ class Dataset:
         named: list[tuple[str, Sized | None]] = [(name, getattr(self, name)) for name in attributes]
         named += [(f"field {name!r}", column) for name, column in (self.fields or {}).items()]
         named += [(f"column {name!r}", column) for name, column in self.extra.items()]
+        named += [(f"source {name!r}", column) for name, column in self.suggestions.items()]
         return [(name, column) for name, column in named if column is not None]
 
     def __len__(self) -> int:
@@ -131,7 +136,11 @@ class Dataset:
 
     @property
     def documents(self) -> Any:
-        """The input of a model or pipeline: X, the sequences, the texts, or several fields by name."""
+        """The input of a model or pipeline: X, sequences, texts, or fields by name; with suggestions, if there are any."""
+        return SuggestedDocuments(self._plain, self.suggestions) if self.suggestions else self._plain
+
+    @property
+    def _plain(self) -> Any:
         if self.fields is None:
             return self.X if self.X is not None else self.sequences
         return next(iter(self.fields.values())) if len(self.fields) == 1 else dict(self.fields)
@@ -162,6 +171,7 @@ class Dataset:
             lines=None if self.lines is None else self.lines[chosen],
             split=_take(self.split, numbers),
             label_places=_take(self.label_places, numbers),
+            suggestions={name: [rows[i] for i in numbers] for name, rows in self.suggestions.items()},
             extra={
                 k: v[chosen] if isinstance(v, np.ndarray) else [v[i] for i in numbers] for k, v in self.extra.items()
             },

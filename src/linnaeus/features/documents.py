@@ -14,14 +14,15 @@ Every column is a list with one value per document.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 
+from linnaeus.data.documents import n_documents, take_documents
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.features.analysis import Analyser
 from linnaeus.taxonomy.closure import pointers
@@ -47,44 +48,7 @@ __all__ = [
     "values_of",
 ]
 
-D = TypeVar("D")
 TEXT = "text"  # the name of plain strings where nothing else names them
-
-
-def n_documents(X: object) -> int:
-    """Number of documents of a matrix, a data frame, a list, or fields by name."""
-    if isinstance(X, Mapping):
-        return len(next(iter(X.values())))
-    return int(X.shape[0]) if hasattr(X, "shape") else len(cast(Sized, X))
-
-
-def take_documents(X: D, rows: IntArray) -> D:
-    """Some documents of a matrix, a data frame, a list, or fields by name.
-
-    Parameters
-    ----------
-    X : array-like, csr_array, data frame, list or dict
-        Documents.
-    rows : ndarray of int
-        Row numbers.
-
-    Returns
-    -------
-    same type as X
-        The chosen documents, in the order of ``rows``.
-
-    Examples
-    --------
-    >>> take_documents({"title": ["a", "b", "c"]}, np.array([2, 0]))
-    {'title': ['c', 'a']}
-    """
-    if isinstance(X, Mapping):
-        return cast(D, {name: take_documents(values, rows) for name, values in X.items()})
-    if hasattr(X, "iloc"):
-        return cast(D, X.iloc[rows])
-    if hasattr(X, "shape"):
-        return cast(D, cast(Array, X)[rows])
-    return cast(D, [cast(Sequence[object], X)[i] for i in rows])
 
 
 def takes_sequences(kernel: object) -> bool:

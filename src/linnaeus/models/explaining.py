@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from linnaeus.data.documents import SuggestedDocuments
 from linnaeus.data.matrices import is_sparse
 from linnaeus.display import data_frame, escaped, html_table
 from linnaeus.errors import DataError, LinnaeusError, ParameterError, nearest
@@ -621,7 +622,8 @@ class _Explainer:
             source, made = self.model.sources_[s], None
             if hasattr(source.estimator, "explain"):
                 try:
-                    document = self.X[0] if self.model.takes_documents else self.X
+                    X = self.X.documents if isinstance(self.X, SuggestedDocuments) else self.X
+                    document = X[0] if self.model.takes_documents else X
                     made = source.explain(document, str(self.taxonomy.names[u]))[-1]
                 except LinnaeusError:  # a kernel, or a model that explains only what it answers
                     made = None

@@ -497,6 +497,8 @@ def _check_sources(value: object, sizes: Sizes, where: str, deep: bool) -> None:
     for source in value:
         check_model(source, deep=deep)
         model = source.model_ if isinstance(source, Pipeline) and source.features_ is None else source
+        if type(model).__name__ == "SuggestionModel":
+            continue  # it takes scores by label
         if isinstance(model, TaxonomyClassifier) and getattr(model, "n_features_in_", None) != sizes.get("features"):
             raise StoreError(f"{where}: a source takes other features than the mixture")
 

@@ -336,6 +336,7 @@ _TABLES: dict[str, str] = {
         cut_ float
         describes_nodes_? bool
         """,
+    "SuggestionModel": "least_ float",
     "Mixture": """
         sources_ Models
         mixture_ MixtureWeights
@@ -432,6 +433,7 @@ _MODELS: dict[str, tuple[str, ...]] = {
     "CorrMNL": ("model", "CorrMNL"),
     "LexicalModel": ("model", "LexicalModel"),
     "Mixture": ("model", "Mixture"),
+    "SuggestionModel": ("model", "SuggestionModel"),
 }
 
 TABLES = {name: lines(table) for name, table in _TABLES.items()}

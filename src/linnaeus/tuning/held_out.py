@@ -35,6 +35,7 @@ __all__ = [
     "FOLDS",
     "DecoderComparison",
     "HeldOutScores",
+    "fold_rows",
     "held_out_scores",
     "joined_scores",
     "kept_scores",
@@ -255,7 +256,7 @@ def held_out_scores(
         how = {"cv": cv, "top": top, "random_state": random_state, "verbose": verbose}
         return estimator.held_out_scores(_in_place_of(model), X, y, sample_weight=sample_weight, **how)
     Y, taxonomy, codec = check_labels(y, getattr(estimator, "taxonomy_", estimator.taxonomy), n_documents(X))
-    folds = _folds(Y, cv, random_state)
+    folds = fold_rows(Y, cv, random_state)
     documents = np.concatenate([test for _, test in folds])
     weights = None if sample_weight is None else np.asarray(sample_weight)
     parts, own, nested, conditional = [], [], False, False
@@ -414,7 +415,8 @@ def share_time(model: TaxonomyClassifier, n_trainings: int) -> None:
         model.set_params(max_time=parse_seconds(max_time) / n_trainings)
 
 
-def _folds(Y: CSR, cv: Folds, random_state: int | None) -> list[tuple[IntArray, IntArray]]:
+def fold_rows(Y: CSR, cv: Folds, random_state: int | None) -> list[tuple[IntArray, IntArray]]:
+    """Rows to train on and rows that are held out, for every fold."""
     if isinstance(cv, Iterable):
         return [(np.asarray(train), np.asarray(test)) for train, test in cv]
     if isinstance(cv, float) and 0 < cv < 1:
