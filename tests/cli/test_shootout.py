@@ -79,6 +79,10 @@ def test_a_given_test_file_is_measured_on(linnaeus, files) -> None:
         (["--models", "RRSVN"], "did you mean 'RRSVM'"),
         (["--budget", "soon"], "--budget soon; expected seconds"),
         (["--measure", "micro_f"], "did you mean 'micro_f1'"),
+        (
+            ["--measure", "precision_at_1"],
+            "expected hierarchical_f1, micro_f1, macro_f1, example_f1, average_precision",
+        ),
         (["--folds", "1"], "folds=1"),
         (["--folds", "3", "--test-size", "0.5"], "one of --test, --folds and --test-size"),
         (["--demo"], "Give --data or --demo"),

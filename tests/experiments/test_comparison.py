@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from scipy import sparse
 
+from linnaeus.auto.measures import FIRST, MEASURES
 from linnaeus.experiments.comparison import _Area, compare_runs
-from linnaeus.experiments.measures import ModelAnswers, measure
+from linnaeus.experiments.measures import ModelAnswers, main_measure, measure
 from linnaeus.experiments.records import Run
 from linnaeus.experiments.run_folder import RunFolder
 from linnaeus.metrics.auprc import area
@@ -33,6 +37,17 @@ def _runs(tmp_path, **shares):
         kept.write(run, H, P)
         runs.append(run)
     return experiment, kept, runs
+
+
+@pytest.mark.parametrize("given", [name for name in MEASURES if name != FIRST])
+def test_all_measures_of_answers_and_rankings_are_compared(tmp_path, given) -> None:
+    experiment, kept, runs = _runs(tmp_path, RRSVM=0.1, OneVsRestSVM=0.6)
+    key = main_measure(given)
+    row = compare_runs(replace(experiment, measure=key), kept, runs)[0]
+    assert (row.model, row.measure) == ("OneVsRestSVM", key)
+    assert row.difference == pytest.approx(runs[1].measures[key] - runs[0].measures[key], abs=0.01)
+    assert row.p < 0.01
+    assert row.interval[1] < 0
 
 
 def test_a_large_difference_is_found_and_a_small_one_is_not(tmp_path) -> None:

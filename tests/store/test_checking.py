@@ -178,4 +178,4 @@ def test_everything_that_a_model_learns_is_declared(case) -> None:
 
 def test_every_class_that_can_be_saved_is_known_to_the_tables() -> None:
     kernels = {"HierarchicalRLS", "HM3", "HierarchicalSVM", "HierarchicalPerceptron", "Hieron"}
-    assert {*registry.ALL_MODELS, "Mixture"} == set(tables._MODELS) | kernels
+    assert {*registry.ALL_MODELS, "Mixture", "SuggestionModel"} == set(tables._MODELS) | kernels

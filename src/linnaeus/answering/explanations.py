@@ -52,6 +52,9 @@ def plain_explanation(
     """An explanation as plain values, with the k largest contributions."""
     evidence = evidence_of(step)
     more: dict[str, object] = {"evidence": evidence} if evidence else {}
+    spoke = getattr(step, "sources", ())
+    if spoke:
+        more["mixed"] = [{"source": s.name, "weight": s.weight, "contribution": s.contribution} for s in spoke]
     if step.against is not None:
         rival = step.against
         more["against"] = {

@@ -25,6 +25,7 @@ def calibrate(
     loss: Annotated[str, typer.Option("--loss", help="What --risk limits: any_wrong or wrong_share.")] = "any_wrong",
     output: Annotated[str | None, typer.Option("--output", "-o", help="Save in this folder instead.")] = None,
     reading: common.LabelledReading,
+    suggestions: common.SuggestionOptions,
     checks: common.LabelChecks,
     verify: common.Verify = None,
     as_json: JsonOption = False,
@@ -35,7 +36,7 @@ def calibrate(
     from linnaeus.tuning import calibrate as calibrated
 
     loaded = common.load_model(model, verify)
-    documents = documents_for(loaded, [data], reading)
+    documents = suggestions.join(documents_for(loaded, [data], reading), loaded.taxonomy_)
     note_columns(documents)
     note_seen(loaded, documents, "the probabilities and promised risks do not hold for new documents")
     documents, y, _ = labels_of(documents, loaded.taxonomy_, checks, reading)

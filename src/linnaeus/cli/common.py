@@ -242,6 +242,47 @@ class TrainingReading(LabelledReading):
     ] = None
 
 
+SUGGESTIONS = (
+    "NAME=FILE: label file with the suggestions of another tool for the documents, by id; NAME is the source of a "
+    "mixture. May be repeated."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuggestionOptions(Group):
+    """What other tools suggest for the documents, for mixtures that have them as sources."""
+
+    files: Annotated[list[str] | None, _documents("--suggestions", help=SUGGESTIONS)] = None
+
+    def join(self, documents: Dataset, taxonomy: Taxonomy | None) -> Dataset:
+        """The documents with the suggestions."""
+        return joined_suggestions(documents, suggestion_files(self.files), taxonomy)
+
+
+def suggestion_files(given: list[str] | None) -> dict[str, str]:
+    """``["annif=suggested.tsv"]`` as files by the name of the source."""
+    files: dict[str, str] = {}
+    for entry in given or []:
+        name, _, path = entry.partition("=")
+        if not name.strip() or not path or "__" in name:
+            raise ParameterError(f"--suggestions {entry}: expected NAME=FILE, a name without '__'.")
+        if name.strip() in files:
+            raise ParameterError(f"--suggestions has {name.strip()!r} twice; expected one file for each source.")
+        files[name.strip()] = path
+    return files
+
+
+def joined_suggestions(documents: Dataset, files: dict[str, str], taxonomy: Taxonomy | None) -> Dataset:
+    """Documents with the suggestions of files; tells how many documents these have."""
+    from linnaeus.data import join_suggestions
+
+    with Reading().named():
+        joined = join_suggestions(documents, files, taxonomy=taxonomy)
+    for name in files:
+        note(f"suggestions of {name}: {joined.notes[f'suggestions of {name}']}")
+    return joined
+
+
 @dataclass(frozen=True, kw_only=True)
 class LabelChecks(Group):
     """What happens to labels that a model cannot learn from."""

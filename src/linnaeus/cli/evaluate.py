@@ -88,6 +88,7 @@ def evaluate(
     rules: RuleOptions,
     taxonomy: common.OptionalTaxonomy,
     reading: common.LabelledReading,
+    suggestions: common.SuggestionOptions,
     verify: common.Verify = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -107,12 +108,13 @@ def evaluate(
         taxonomy.refuse("applies to a --taxonomy; the model has its own")
         loaded = common.load_model(model, verify)
         if promise.risk is not None:
-            _evaluate_promise(loaded, data, promise, rules, reading, plot, as_json)
+            _evaluate_promise(loaded, data, promise, rules, reading, suggestions, plot, as_json)
             return
-        answers = _answers_of_model(loaded, data, compare, reading, decoder, closed)
+        answers = _answers_of_model(loaded, data, compare, reading, suggestions, decoder, closed)
         size = sum(file.stat().st_size for file in Path(model).rglob("*") if file.is_file())
         answers = replace(answers, model_bytes=size)
     elif gold and predicted and model is None and decoder is None and promise.risk is None:
+        suggestions.refuse("applies to a model, which is not given")
         answers = _answers_of_files(taxonomy.read_if_given(), gold, predicted, compare, reading)
     else:
         raise typer.BadParameter("Give a model and labelled documents, or --gold and --predicted (with --taxonomy).")
@@ -206,6 +208,7 @@ def _evaluate_promise(
     promise: Promise,
     rules: RuleOptions,
     reading: common.LabelledReading,
+    suggestions: common.SuggestionOptions,
     plot: str | None,
     as_json: bool,
 ) -> None:
@@ -214,7 +217,7 @@ def _evaluate_promise(
 
     request = promise.request(model, rules.bound_to(model.taxonomy_), model.taxonomy_)
     assert request is not None  # --risk is given
-    documents = labelled_documents(model, data, reading)
+    documents = suggestions.join(labelled_documents(model, data, reading), model.taxonomy_)
     note_columns(documents)
     _check_labels(documents.labels, model.taxonomy_, data)
     with reading.named():  # an answer is right or wrong only if there are gold labels
@@ -244,6 +247,7 @@ def _answers_of_model(
     data: str,
     compare: str | None,
     reading: common.Reading,
+    suggestions: common.SuggestionOptions,
     decoder: str | None,
     closed: bool | None,
 ) -> _Answers:
@@ -251,7 +255,7 @@ def _answers_of_model(
     from linnaeus.cli.documents import labelled_documents, note_seen
     from linnaeus.data.label_files import LabelFile, align, read_label_file
 
-    documents = labelled_documents(model, data, reading)
+    documents = suggestions.join(labelled_documents(model, data, reading), model.taxonomy_)
     note_columns(documents)
     without = sum(not row for row in documents.labels or ())
     if without and reading.given().get("unlabelled") is None:

@@ -52,6 +52,7 @@ def explain(
         int, typer.Option("--neighbours", min=0, help="Similar training documents to show, if the model kept them.")
     ] = 3,
     reading: _Reading,
+    suggestions: common.SuggestionOptions,
     taxonomy: common.OptionalTaxonomy,
     verify: common.Verify = None,
     as_json: JsonOption = False,
@@ -62,7 +63,7 @@ def explain(
     _check_arguments(words, document, data, reading)
     loaded = common.load_model(model, verify)
     taxonomy.show_labels(loaded)
-    documents = _document(loaded, document, data, id_, reading)
+    documents = _document(loaded, document, data, id_, reading, suggestions)
     given = single_document(documents)
     node = None if node is None else node_meant(loaded.taxonomy_, node)
     steps = explained_nodes(loaded, documents, given, node)
@@ -91,7 +92,12 @@ def _check_arguments(words: list[str] | None, document: str | None, data: str | 
 
 
 def _document(
-    model: common.SavedModel, document: str | None, data: str | None, id_: str | None, reading: _Reading
+    model: common.SavedModel,
+    document: str | None,
+    data: str | None,
+    id_: str | None,
+    reading: _Reading,
+    suggestions: common.SuggestionOptions,
 ) -> Dataset:
     """The document to explain, as a data set of one."""
     from linnaeus.cli.documents import documents_for, texts_for
@@ -100,9 +106,10 @@ def _document(
         raise DataError(f"{type(model).__name__} has no explanations.")
     if document is not None:
         reading.refuse("applies to --data, which is not given")
-        documents = texts_for(model, [document])
+        documents = suggestions.join(texts_for(model, [document]), model.taxonomy_)
     else:
-        documents = _chosen(documents_for(model, [str(data)], reading, labelled=False), str(data), id_)
+        found = suggestions.join(documents_for(model, [str(data)], reading, labelled=False), model.taxonomy_)
+        documents = _chosen(found, str(data), id_)
     if not model.known_terms(documents.documents).any():
         note("note: the model knows no word of this document; only its constants are shown")
     return documents
@@ -117,6 +124,9 @@ def _show(step: NodeExplanation, taxonomy: Taxonomy, k: int, near: Sequence[Neig
     for line in evidence_of(step):
         print(line)
     print_table(_columns(step, "contribution"), _rows(step, k), title=title)
+    spoke = [(source.name, source.weight, source.contribution) for source in getattr(step, "sources", ())]
+    if spoke:
+        print_table(["source", "weight", "contribution"], spoke)
     rival = step.against
     if rival is not None:
         title = f"  rather than {taxonomy.display(rival.rival)} ({rival.rival_score:+.4f}): by {rival.margin:+.4f}"

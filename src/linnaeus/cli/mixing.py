@@ -1,11 +1,13 @@
 """`linnaeus train --model Mixture --sources RRSVM,LexicalModel`: several models as one, on the command line.
 
 A source is a model, or NAME=MODEL where one model occurs twice. Sources that take vectors share the features of the
-options; where one of them takes texts as they are, the features are learned with each of the others.
+options; where one of them takes texts as they are, the features are learned with each of the others. So they are where
+label files of other tools are sources (`--suggestions annif=suggested.tsv`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from linnaeus.cli import training
@@ -22,8 +24,8 @@ MIXTURE = "Mixture"
 _USUAL = "OneVsRestSVM,RRLogistic"
 
 
-def sources_of(given: str | None) -> dict[str, str]:
-    """Models by the names of the sources.
+def sources_of(given: str | None, suggested: Collection[str] = ()) -> dict[str, str]:
+    """Models by the names of the sources; ``suggested`` are the names of other tools, which are sources as well.
 
     Examples
     --------
@@ -42,7 +44,10 @@ def sources_of(given: str | None) -> dict[str, str]:
         if not name or "__" in name:
             raise ParameterError(f"--sources {entry.strip()}: expected MODEL or NAME=MODEL, a name without '__'.")
         found[name] = model
-    if len(found) < 2:
+    both = next((name for name in suggested if name in found), None)
+    if both is not None:
+        raise ParameterError(f"--suggestions has {both!r}, which is a source of --sources; give it another name.")
+    if len(found) + len(suggested) < 2:
         raise ParameterError(f"--sources {given}: a mixture has at least two sources, as in RRSVM,LexicalModel.")
     return found
 
@@ -80,26 +85,30 @@ def make_mixture(
     *,
     taxonomy: Taxonomy,
     random_state: int,
+    suggested: Sequence[str] = (),
     **usual: Any,
 ) -> tuple[Mixture, Transformer | None]:
     """The mixture, and the features in front of it: None where they are part of the sources.
 
-    ``usual`` are parameters of those sources that have them.
+    ``suggested`` are sources that are other tools, ``usual`` are parameters of those sources that have them.
     """
     from linnaeus.mixture import Mixture
+    from linnaeus.models.suggestions import SuggestionModel
     from linnaeus.pipeline import Pipeline
 
-    inside = takes_documents(sources)
+    inside = takes_documents(sources) or bool(suggested)
     own = _divided(sources, settings)
     made: list[tuple[str, Any]] = []
     for name, kind in sources.items():
         model: Any = training.make_model(kind, own[name], taxonomy=taxonomy, random_state=random_state, **usual)
-        if getattr(model, "answer", "seen") == "all" and not inside:
+        if getattr(model, "answer", "seen") == "all" and not (inside and features is not None):
             raise ParameterError(
                 f"--set {name}__answer=all: sources that answer all nodes need the texts of the taxonomy; add the "
                 "source LexicalModel, or train the model alone with --answer all."
             )
-        made.append((name, Pipeline(model, features) if inside and not model.takes_documents else model))
+        alone = not inside or features is None or model.takes_documents
+        made.append((name, model if alone else Pipeline(model, features)))
+    made += [(name, SuggestionModel()) for name in suggested]
     parameters: dict[str, Any] = {"random_state": random_state, **training.parse_settings(MIXTURE, own[""])}
     mixture = Mixture(made, taxonomy, **parameters)
     return mixture, None if inside else features

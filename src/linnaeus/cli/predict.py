@@ -185,6 +185,7 @@ def predict(
         ),
     ] = None,
     reading: common.Reading,
+    suggestions: common.SuggestionOptions,
     taxonomy: common.OptionalTaxonomy,
     verify: common.Verify = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --as jsonl.")] = False,
@@ -215,7 +216,7 @@ def predict(
         raise ParameterError("--probabilities: the model has no probabilities; run `linnaeus calibrate` first.")
     bound = rules.bound_to(loaded.taxonomy_)
     promised = promise.request(loaded, bound, loaded.taxonomy_)
-    documents = _documents(loaded, document, data, reading, allow_from)
+    documents = suggestions.join(_documents(loaded, document, data, reading, allow_from), loaded.taxonomy_)
     note_columns(documents)
     if allow_from is not None:
         bound |= named_rules({"candidates": [row or None for row in documents.labels or []]}, loaded.taxonomy_)

@@ -12,7 +12,7 @@ import typer
 
 from linnaeus.cli import common, training
 from linnaeus.cli.common import JsonOption, note, note_columns, print_json, print_table
-from linnaeus.errors import DataError, ParameterError, nearest
+from linnaeus.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from linnaeus.data import Dataset
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from linnaeus.typing import CSR
 
 __all__ = ["shootout"]
-
-_MEASURES = ("hierarchical_f1", "micro_f1", "au_prc")
 
 
 @common.with_groups
@@ -47,7 +45,11 @@ def shootout(
         typer.Option("--test-size", help="Share of the documents to hold out and measure on (default: 0.25)."),
     ] = None,
     measure: Annotated[
-        str, typer.Option("--measure", help="Choose and compare by hierarchical_f1, micro_f1 or au_prc.")
+        str,
+        typer.Option(
+            "--measure",
+            help="Choose and compare by hierarchical_f1, micro_f1, macro_f1, example_f1, average_precision.",
+        ),
     ] = "hierarchical_f1",
     curves: Annotated[bool, typer.Option("--curves", help="Learning curves, too.")] = False,
     output: Annotated[
@@ -74,11 +76,13 @@ def shootout(
     1 a problem with the input; 2 wrong usage; 130 stopped by Ctrl-C.
     """
     from linnaeus.engine import n_workers, parse_seconds
+    from linnaeus.experiments.measures import main_measure
     from linnaeus.registry import find_model
 
     if not demo and not data and (taxonomy.path or test):
         raise typer.BadParameter("--data is missing; without it the built-in corpus is used, which has a taxonomy.")
-    _check_usage(demo=demo and bool(data), splits=(test, folds, test_size), measure=measure)
+    _check_usage(demo=demo and bool(data), splits=(test, folds, test_size))
+    measure = main_measure(measure)
     chosen = [find_model(name.strip()) for name in models.split(",") if name.strip()] if models else None
     seconds = parse_seconds(budget or ("10m" if data else "2m"), "--budget")
     workers, terms = n_workers(jobs), words.parameters()
@@ -123,14 +127,12 @@ def shootout(
     print_json({**result.to_json(), "columns": dict(documents.columns)}) if as_json else _show(result, written)
 
 
-def _check_usage(*, demo: bool, splits: tuple[object, ...], measure: str) -> None:
+def _check_usage(*, demo: bool, splits: tuple[object, ...]) -> None:
     """Refuse options that contradict each other; ``demo``: the built-in corpus is wanted besides documents."""
     if demo:
         raise typer.BadParameter("Give --data or --demo, not both.")
     if sum(given is not None for given in splits) > 1:
         raise typer.BadParameter("Give one of --test, --folds and --test-size.")
-    if measure not in _MEASURES:
-        raise ParameterError(f"--measure {measure}: expected {', '.join(_MEASURES)}{nearest(measure, _MEASURES)}")
 
 
 _NOT_OF_TRAIN = {

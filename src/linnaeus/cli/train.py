@@ -94,6 +94,14 @@ class ModelOptions(common.Group):
             "OneVsRestSVM,RRLogistic. --set RRSVM__C=2 is a parameter of one of them. Each is trained six times.",
         ),
     ] = None
+    suggestions: Annotated[
+        list[str] | None,
+        _model(
+            "--suggestions",
+            help="NAME=FILE: label file with the suggestions of another tool for the documents, by id, as a source of "
+            "a mixture; the tool must not have learned from these documents. May be repeated.",
+        ),
+    ] = None
     answer: Annotated[
         str | None,
         _model(
@@ -125,7 +133,14 @@ class ModelOptions(common.Group):
     @property
     def is_mixture(self) -> bool:
         """Whether several models are trained as one."""
-        return self.name.lower() == mixing.MIXTURE.lower() or (self.is_auto and self.sources is not None)
+        return self.name.lower() == mixing.MIXTURE.lower() or (
+            self.is_auto and (self.sources is not None or bool(self.suggestions))
+        )
+
+    @property
+    def suggested(self) -> dict[str, str]:
+        """Label files of other tools by the name of the source."""
+        return options.suggestion_files(self.suggestions)
 
     def _mixture(self) -> ModelOptions:
         """The options of a mixture; a search and ``--answer`` are refused."""
@@ -135,7 +150,7 @@ class ModelOptions(common.Group):
         if self.answer == "all":
             raise ParameterError("--answer all with --model Mixture; give it to a source, as --set RRSVM__answer=all.")
         given = replace(self, name=mixing.MIXTURE, answer=None)
-        mixing.check_sources(mixing.sources_of(self.sources), given.settings())
+        mixing.check_sources(mixing.sources_of(self.sources, self.suggested), given.settings())
         return given
 
     def resolved(self) -> ModelOptions:
@@ -145,6 +160,8 @@ class ModelOptions(common.Group):
         check_choice("--answer", self.answer or "seen", ("seen", "all"))
         if self.is_mixture:
             return self._mixture()
+        if self.suggestions:
+            raise ParameterError(f"--suggestions with --model {self.name}; expected --model Mixture, or --sources.")
         if self.sources is not None:
             raise ParameterError(f"--sources with --model {self.name}; expected --model Mixture.")
         if self.answer != "all":
@@ -573,7 +590,10 @@ def train(
     documents = reading.read(data, given)
     note_columns(documents)
     documents, y, tax = training.labels_of(documents, given or documents.taxonomy, checks, reading)
+    documents = options.joined_suggestions(documents, chosen.suggested, tax)
     held_out, gold = _test_documents(after, reading, tax)
+    if held_out is not None:
+        held_out = options.joined_suggestions(held_out, chosen.suggested, tax)
     if after.test_size:
         documents, y, held_out, gold = training.hold_out(documents, y, after.test_size, run.seed)
     made: TaxonomyClassifier | None = None
@@ -639,10 +659,10 @@ def _mixture(
     chosen: ModelOptions, documents: Dataset, vectors: Transformer | None, **parameters: Any
 ) -> tuple[TaxonomyClassifier, Transformer | None]:
     """The mixture of the sources that were named, and the features that it takes."""
-    sources = mixing.sources_of(chosen.sources)
+    sources = mixing.sources_of(chosen.sources, chosen.suggested)
     if mixing.takes_documents(sources):
         training.check_texts(documents, [])
-    return mixing.make_mixture(sources, chosen.settings(), vectors, **parameters)
+    return mixing.make_mixture(sources, chosen.settings(), vectors, suggested=list(chosen.suggested), **parameters)
 
 
 def _fitted(

@@ -136,7 +136,7 @@ class Dataset:
 
     @property
     def documents(self) -> Any:
-        """The input of a model or pipeline: X, sequences, texts, or fields by name; with suggestions, if there are any."""
+        """The input of a model or pipeline: X, sequences, texts or fields by name, with suggestions if it has any."""
         return SuggestedDocuments(self._plain, self.suggestions) if self.suggestions else self._plain
 
     @property

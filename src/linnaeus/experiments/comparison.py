@@ -1,6 +1,6 @@
 """Which differences between runs are significant? Every model against the best one and the best flat one.
 
-F1 is compared by a paired permutation test over documents with a bootstrap interval. AU(PRC) is compared by the paired
+F1 of sums is compared by a paired permutation test over documents, with a bootstrap interval; others by the paired
 bootstrap: the difference divided by its standard deviation over resamples of documents, the same for all models, is
 taken as normal, so that few resamples are enough. P-values of all pairs are corrected together (Holm); the pair of the
 best and the best flat model, which belongs to both comparisons, is tested once. Best and best flat are chosen on the
@@ -16,6 +16,7 @@ No model is clearly better than a flat one: ...
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ import numpy as np
 from linnaeus import metrics
 from linnaeus.auto.candidates import PLAIN
 from linnaeus.auto.evaluate import OWN
+from linnaeus.auto.measures import of_answers
 from linnaeus.experiments.candidates import flat_models
 from linnaeus.experiments.experiment import Experiment
 from linnaeus.experiments.measures import MAIN, document_tables, pooled_f1, size_groups
@@ -36,7 +38,8 @@ __all__ = ["SIGNIFICANT", "choice", "chosen_by_train", "compare_runs", "sentence
 
 SIGNIFICANT = 0.05
 _DRAWS = 40_000_000  # documents drawn in all resamples of a test together
-_AREAS = 200  # resamples of an area
+_RESAMPLES = 200  # of a measure that is not an F1 of sums
+_POOLED = ("hierarchical_f1", "micro_f1")  # F1 of sums over documents
 
 
 def compare_runs(experiment: Experiment, folder: RunFolder, runs: list[Run]) -> list[Comparison]:
@@ -89,11 +92,11 @@ class _Sides:
     def __init__(self, experiment: Experiment, folder: RunFolder) -> None:
         self.experiment, self.folder = experiment, folder
         self._tables: dict[str, FloatArray] = {}
-        self._areas: dict[str, tuple[float, FloatArray]] = {}
+        self._values: dict[str, tuple[float, FloatArray]] = {}
 
     def compare(self, first: str, second: str) -> _Test:
-        if self.experiment.measure == "au_prc":
-            return self._compare_areas(first, second)
+        if self.experiment.measure not in _POOLED:
+            return self._compare_resampled(first, second)
         return _tested(self._table(first), self._table(second), self.experiment.seed)
 
     def by_size(self, first: str, second: str) -> list[SizeComparison]:
@@ -120,24 +123,32 @@ class _Sides:
             self._tables[name] = document_tables(self.experiment, H)[self.experiment.measure]
         return self._tables[name]
 
-    def _compare_areas(self, first: str, second: str) -> _Test:
-        (value, drawn), (other, others) = (self._area(name) for name in (first, second))
+    def _compare_resampled(self, first: str, second: str) -> _Test:
+        (value, drawn), (other, others) = (self._resampled(name) for name in (first, second))
         differences = drawn - others
         low, high = np.quantile(differences, [0.025, 0.975])
         z = abs(value - other) / max(float(differences.std(ddof=1)), 1e-12)
         return _Test(value - other, [float(low), float(high)], math.erfc(z / math.sqrt(2.0)))
 
-    def _area(self, name: str) -> tuple[float, FloatArray]:
-        """The area of a run, and the areas of resampled documents."""
-        if name not in self._areas:
-            P = self.folder.answers(name)[1]
-            assert P is not None
-            given = as_node_scores(self.experiment.gold, P, self.experiment.taxonomy, None, self.experiment.exclude)
-            area, n_docs = _Area.of(given.S, given.Y), given.n_docs
+    def _resampled(self, name: str) -> tuple[float, FloatArray]:
+        """The measure of a run, and its values for resampled documents."""
+        if name not in self._values:
+            value, n_docs = self._measured(name), self.experiment.gold.shape[0]
             rng = np.random.default_rng(self.experiment.seed)  # the same resamples for all
-            often = (np.bincount(rng.integers(0, n_docs, n_docs), minlength=n_docs) for _ in range(_AREAS))
-            self._areas[name] = area(np.ones(n_docs)), np.array([area(weights) for weights in often])
-        return self._areas[name]
+            often = (np.bincount(rng.integers(0, n_docs, n_docs), minlength=n_docs) for _ in range(_RESAMPLES))
+            self._values[name] = value(np.ones(n_docs)), np.array([value(weights) for weights in often])
+        return self._values[name]
+
+    def _measured(self, name: str) -> Callable[[IntArray | FloatArray], float]:
+        """The measure of a run, for any weights of documents."""
+        tax, gold = self.experiment.taxonomy, self.experiment.gold
+        H, P = self.folder.answers(name)
+        if self.experiment.measure != "au_prc":
+            weighted = of_answers(self.experiment.measure, gold, H, tax)
+            return lambda weights: float(weighted(np.asarray(weights, dtype=np.float64)[None])[0])
+        assert P is not None
+        given = as_node_scores(gold, P, tax, None, self.experiment.exclude)
+        return _Area.of(given.S, given.Y)
 
 
 class _Area:

@@ -89,7 +89,7 @@ class Experiment:
         How the documents were split, for the report.
     features : str, default="as given"
         How documents became vectors, for the report.
-    measure : {"hierarchical_f1", "micro_f1", "au_prc"}, default="hierarchical_f1"
+    measure : {"hierarchical_f1", "micro_f1", "macro_f1", "example_f1", "au_prc"}, default="hierarchical_f1"
         The measure by which parameters are chosen and models are compared.
     settings : mapping of str to mapping, default={}
         Fixed parameters of single models, by the name of the model.

@@ -21,8 +21,10 @@ from itertools import islice
 import numpy as np
 
 from linnaeus import metrics
+from linnaeus.auto.measures import FIRST, MEASURES, RANKING, check_measure
 from linnaeus.decoding import TopDown
 from linnaeus.decoding.probability.curves import Calibrator, fit_calibrator
+from linnaeus.errors import ParameterError, nearest
 from linnaeus.experiments.experiment import Experiment
 from linnaeus.experiments.records import (
     Confusion,
@@ -49,6 +51,7 @@ __all__ = [
     "curves_of",
     "document_tables",
     "label_scores",
+    "main_measure",
     "measure",
     "measures_of",
     "pooled_f1",
@@ -139,13 +142,39 @@ def _best_labels(model: Classifier, X: Matrix, labels: IntArray) -> tuple[IntArr
 
 # Training documents of a node, from - to.
 SIZES: tuple[tuple[int, int | None], ...] = ((1, 5), (6, 20), (21, 100), (101, None))
-MAIN = {"hierarchical_f1": "hierarchical F1", "micro_f1": "micro-F1", "au_prc": "AU(PRC)"}
+_AREA = "au_prc"  # the name of the ranking measure among all measures of a run
+_SHOWN = {
+    "hierarchical_f1": "hierarchical F1", "micro_f1": "micro-F1", "macro_f1": "macro-F1", "example_f1": "example F1",
+    _AREA: "AU(PRC)",
+}  # fmt: skip
+# By which models may be compared. The first suggestions of runs are not kept, so that these cannot be compared.
+MAIN = {key: _SHOWN[key] for key in (_AREA if name == RANKING else name for name in MEASURES if name != FIRST)}
 _RESAMPLES = 1_000
 _BINS = 10
 _MOST_CONFUSED, _MOST_SIBLINGS = 50, 12
 _LOWER = ("loss", "difference", "empty")  # in the names of measures for which lower is better
 _FLAT = ("micro_", "macro_", "example_", "jaccard", "subset_", "predicted_per", "empty_")
 _HIERARCHICAL = ("hierarchical_", "symmetric_", "hamming_", "h_loss")
+
+
+def main_measure(given: str) -> str:
+    """The key of a measure by which models are compared, from the names that `linnaeus train --measure` takes.
+
+    Examples
+    --------
+    >>> main_measure("macro F1"), main_measure("average_precision")
+    ('macro_f1', 'au_prc')
+    """
+    known = [name for name in MEASURES if name != FIRST]
+    try:
+        name = check_measure(given)
+    except ParameterError:
+        raise ParameterError(f"--measure {given}: expected {', '.join(known)}{nearest(given, known)}") from None
+    if name == FIRST:
+        raise ParameterError(
+            f"--measure {given}: a shoot-out does not compare first suggestions; expected {', '.join(known)}."
+        )
+    return _AREA if name == RANKING else name
 
 
 def measures_of(keys: Iterable[str], main: str) -> list[MeasureInfo]:

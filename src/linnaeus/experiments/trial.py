@@ -151,8 +151,7 @@ class Trial:
                 break
             pipe = Pipeline(clone(chosen.model), chosen.features, decoder=chosen.decoder)
             pipe.fit(part.X[rows], part.Y[rows])
-            measured_by = metrics.micro_f1 if key == "micro_f1" else metrics.hierarchical_f1
-            value = float(measured_by(part.Y_test, pipe.answers(part.X_test), experiment.taxonomy))
+            value = float(getattr(metrics, key)(part.Y_test, pipe.answers(part.X_test), experiment.taxonomy))
             points.append(CurvePoint(share, len(rows), value))
         return [*points, CurvePoint(1.0, len(order), measured[key])]
 
