@@ -22,7 +22,7 @@ from linnaeus.features.documents import n_documents
 from linnaeus.metrics import hierarchical_f1
 from linnaeus.models.base import TaxonomyClassifier, available_unless
 from linnaeus.models.explaining import KeptDocuments, Neighbour, PathExplanation, explain_by_occlusion
-from linnaeus.models.label_priors import label_features
+from linnaeus.models.label_priors import embedding_columns, label_features
 from linnaeus.models.promises import Decisions
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning.held_out import FOLDS, DecoderComparison, held_out_scores, share_time
@@ -118,6 +118,8 @@ class Pipeline(BaseEstimator):
         model = clone(self.model)
         # A pipeline as a model, such as a source of a mixture, has its own parameters and adds the texts itself.
         fit_parameters = self._with_label_features(getattr(model, "taxonomy", None), fit_parameters)
+        if "label_features" in fit_parameters and (n_embedding := embedding_columns(self.features_)):
+            fit_parameters = {"n_embedding": n_embedding, **fit_parameters}
         if to_fit:
             share_time(model, FOLDS + 1)
         self.model_ = model.fit(X, y, sample_weight, **fit_parameters)

@@ -8,14 +8,19 @@ from scipy import optimize, sparse
 
 from linnaeus import Taxonomy
 from linnaeus.errors import DataError, ParameterError
+from linnaeus.features.embedding import EmbeddedText
 from linnaeus.features.text import TextFeatures
 from linnaeus.models.label_priors import (
     GroupScales,
+    _fitted_strengths,
     check_label_features,
     choose_ridge,
+    documents_below,
+    embedding_columns,
     label_features,
     learn_gains,
     node_texts,
+    text_strengths,
 )
 from linnaeus.taxonomy.texts import Texts
 
@@ -110,7 +115,7 @@ def test_few_nodes_with_known_words_are_a_warning():
 
 def test_features_without_texts_are_refused():
     tax = Taxonomy.from_edges([("R", "x")], display_labels={"x": "cat"})
-    with pytest.raises(ParameterError, match="got no features, expected TextFeatures or HashedText"):
+    with pytest.raises(ParameterError, match="got no features, expected TextFeatures, HashedText or EmbeddedText"):
         label_features(None, tax)
 
 
@@ -164,3 +169,52 @@ def test_names_that_are_no_words_of_the_documents_are_refused():
     tax = Taxonomy.from_edges([("R", "x1"), ("R", "x2")])
     with pytest.raises(DataError, match="0 of the 2 nodes with texts .*; the texts are names of nodes"):
         label_features(TextFeatures().fit(["cats purr"]), tax)
+
+
+def test_embedded_texts_of_nodes_are_those_of_documents_less_half_of_the_parents():
+    tax = Taxonomy.from_edges([("R", "a"), ("a", "b"), ("R", "c")], display_labels={"a": "cats", "b": "dogs", "c": "?"})
+    documents = ["cats purr", "cats purr softly", "dogs bark", "dogs bark loudly"]
+    features = EmbeddedText(TextFeatures(), weight=0.5, dimension=3).fit(documents)
+    T = label_features(features, tax).toarray()
+    n = embedding_columns(features)
+    words, E = np.split(features.transform(["cats", "dogs"]).toarray(), [-n], axis=1)
+    at = [tax.index("a"), tax.index("b")]
+    np.testing.assert_allclose(T[at, :-n], words, rtol=1e-6)
+    expected = E[1] - 0.5 * E[0]
+    expected *= np.linalg.norm(E[1]) / np.linalg.norm(expected)
+    np.testing.assert_allclose(T[at, -n:], [E[0], expected], rtol=1e-5, atol=1e-7)
+    assert not T[tax.index("c")].any()  # no known word
+
+
+def test_several_texts_of_a_node_are_embedded_as_their_mean():
+    entries = [(1, "preferred", "en", "cats"), (1, "alternative", "en", "dogs")]
+    tax = Taxonomy.from_edges([("R", "x")]).with_texts(Texts.from_entries(entries))
+    features = EmbeddedText(weight=0.5, dimension=2).fit(["cats purr", "cats purr", "dogs bark", "dogs bark cats"])
+    T, n = label_features(features, tax).toarray(), embedding_columns(features)
+    E = features.transform(["cats", "dogs"]).toarray()[:, -n:]
+    np.testing.assert_allclose(T[tax.index("x"), -n:], E.mean(axis=0), rtol=1e-5)
+
+
+def test_an_embedding_that_puts_other_nodes_before_the_labels_does_not_count():
+    rng = np.random.default_rng(0)
+    Y = np.zeros((400, 50), bool)
+    Y[np.arange(400), rng.integers(50, size=400)] = True
+    parents = np.where(Y, 1.5, 0.0) + rng.normal(size=Y.shape)
+    words = np.where(Y & (rng.random((400, 1)) < 0.5), 1.0, 0.0)  # half of the labels, and nothing else
+    helps = np.where(Y, 1.5, 0.0) + rng.normal(size=Y.shape)
+    assert all(strength > 0.5 for strength in text_strengths(parents, [words, helps], Y))
+    Y[:200] = False
+    # values are higher in documents that have a label at all, but tell nothing about which
+    misleads = np.where(Y.any(axis=1), 1.0, -1.0)[:, None] + rng.normal(size=Y.shape)
+    assert _fitted_strengths(parents, [words, misleads], Y)[1] > 0.1
+    assert text_strengths(parents, [words, misleads], Y)[1] == 0
+
+
+def test_inner_nodes_that_no_document_below_them_has_are_seldom_labels():
+    rng = np.random.default_rng(0)
+    log_below, S = np.log1p(np.array([0, 0, 0, 50, 100])), rng.normal(size=(3000, 5))
+    Y = rng.random(S.shape) < 1 / (1 + np.exp(3 - 2 * S))
+    assert documents_below(S, Y, log_below) == pytest.approx(0, abs=0.05)  # labels as often as leaves
+    Y[:, 3:] = False
+    assert documents_below(S, Y, log_below) == pytest.approx(0.5, abs=0.1)  # 1 / a, the rule of succession
+    assert documents_below(S, Y, np.zeros(5)) == 0

@@ -246,6 +246,11 @@ class EmbeddedText(DocumentTransformer):
         return self.n_words + (0 if self.characters_ is None else sum(map(len, self.characters_.vocabulary_.values())))
 
     @property
+    def n_embedding(self) -> int:
+        """Number of columns of the embedding, the last ones."""
+        return self.vectors_.dimension
+
+    @property
     def n_words(self) -> int:
         """Number of columns of terms, before those of n-grams of characters."""
         return sum(map(len, self.features_.vocabulary_.values()))

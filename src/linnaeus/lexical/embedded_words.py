@@ -25,10 +25,12 @@ from linnaeus.errors import LinnaeusError
 from linnaeus.features.analysis import shown
 from linnaeus.features.embedding import EmbeddedText, WordParts
 from linnaeus.models.explaining import EMBEDDING, WORD, Contrast, NodeExplanation
-from linnaeus.typing import CSR, BoolArray, FloatArray, ObjectArray
+from linnaeus.models.label_priors import LabelTextExplanation
+from linnaeus.typing import CSR, FloatArray, IntArray, ObjectArray
 
 __all__ = ["explain_by_word"]
 
+_CONSTANT = "(mean document)"  # what is subtracted from every embedding
 _HEAVY = 300  # words of a node that neighbours are looked for among
 _NEIGHBOURS, _LEAST = 2, 0.3  # neighbours that are shown, and their smallest cosine
 
@@ -54,7 +56,8 @@ def explain_by_word(
     Returns
     -------
     list of NodeExplanation
-        With ``origins``: "word" for terms of the document, "embedding" for words through their vectors.
+        With ``origins``: "word" for terms of the document ("label" and "parent" too, with ``answer="all"``),
+        "embedding" for words through their vectors.
     """
     X: CSR = features.transform(documents)
     steps: list[NodeExplanation] = model.explain(X, node, None)
@@ -65,6 +68,8 @@ def explain_by_word(
 
 def _step(step: Any, words: _Words, weights: FloatArray | None, k: int | None) -> Any:
     made = replace(words.explained(step, weights, k), approximate=step.approximate or words.parts.approximate)
+    if isinstance(made, LabelTextExplanation):
+        made = words.of_label(made)
     if step.against is not None:
         made = replace(made, against=words.explained(step.against, weights, k))
     if hasattr(step, "sources"):
@@ -92,7 +97,7 @@ def _weights_of_terms(model: Any, X: CSR, n_terms: int, node: str) -> dict[str, 
     for step in steps:
         weights = np.zeros(n_terms)
         mine = step.features < n_terms
-        weights[step.features[mine]] = step.contributions[mine]
+        np.add.at(weights, step.features[mine], step.contributions[mine])  # a term may have several origins
         found[step.node] = weights
     return found
 
@@ -112,20 +117,21 @@ class _Words:
     def explained(self, found: Found, weights: FloatArray | None, k: int | None) -> Found:
         """The same with words instead of columns."""
         of_terms = found.features < self.n_terms
-        column = np.zeros(len(self.row))
-        columns = found.features[~of_terms] - self.n_terms
-        column[columns] = found.contributions[~of_terms] / self.row[columns]
-        through = self.parts.parts @ column
-        rest = float(found.contributions[~of_terms].sum()) - float(through.sum())  # c'w
-        of_words: dict[str, float] = self._of_words(found, of_terms)
+        through, rest = self._through(found.features[~of_terms], found.contributions[~of_terms])
+        origin = np.full(len(found.features), WORD, dtype=object) if found.origins is None else found.origins
+        of_words: dict[tuple[str, str], float] = {}
+        for name in dict.fromkeys(origin[of_terms].tolist()):
+            mine = of_terms & (origin == name)
+            words = self._of_words(found.features[mine], found.contributions[mine])
+            of_words |= {(word, name): value for word, value in words.items()}
         values, n_own = np.concatenate([[*of_words.values()], through]), len(of_words)
         order = np.argsort(-np.abs(values), kind="stable")[:k]
         kept = (order[order >= n_own] - n_own).tolist()
         near = self._neighbours(weights, through, kept)
         names = np.empty(len(values), dtype=object)
-        names[:n_own] = list(of_words)
+        names[:n_own] = [word for word, _ in of_words]
         names[n_own:] = near
-        origins = np.array([WORD] * n_own + [EMBEDDING] * len(through), dtype=object)
+        origins = np.array([name for _, name in of_words] + [EMBEDDING] * len(through), dtype=object)
         return replace(
             found,
             intercept=found.intercept + rest,
@@ -134,9 +140,29 @@ class _Words:
             origins=origins[order],
         )
 
-    def _of_words(self, found: Found, of_terms: BoolArray) -> dict[str, float]:
+    def of_label(self, step: LabelTextExplanation) -> LabelTextExplanation:
+        """The same with words instead of columns in what the text of the node gives"""
+        of_terms = step.text_features < self.n_terms
+        values = self._of_words(step.text_features[of_terms], step.text_contributions[of_terms])
+        through, rest = self._through(step.text_features[~of_terms], step.text_contributions[~of_terms])
+        for word, value in zip(self.parts.words, through.tolist(), strict=True):
+            values[word] = values.get(word, 0.0) + value
+        values[_CONSTANT] = rest
+        kept = sorted(((word, value) for word, value in values.items() if value), key=lambda part: -abs(part[1]))
+        names = np.empty(len(kept), dtype=object)
+        names[:] = [word for word, _ in kept]
+        return replace(step, text_features=names, text_contributions=np.array([value for _, value in kept]))
+
+    def _through(self, features: IntArray, contributions: FloatArray) -> tuple[FloatArray, float]:
+        """Contributions of columns of the embedding as those of words, and the same for every document, c'w."""
+        column = np.zeros(len(self.row))
+        columns = features - self.n_terms
+        np.add.at(column, columns, contributions / self.row[columns])  # a column may have several origins
+        through = self.parts.parts @ column
+        return through, float(contributions.sum()) - float(through.sum())
+
+    def _of_words(self, features: IntArray, values: FloatArray) -> dict[str, float]:
         """Contributions of terms by name, with those of n-grams of characters by the words that they are from."""
-        features, values = found.features[of_terms], found.contributions[of_terms]
         own = features < self.n_words
         made = dict(zip(self.names[features[own]].tolist(), values[own].tolist(), strict=True))
         if self.pieces is not None:

@@ -355,7 +355,7 @@ def _number_of(documents: Any) -> int:
 def _features(documents: object, new: Taxonomy, features: object, notes: list[str]) -> tuple[CSR, CSR]:
     """Documents, and texts of the new nodes in the same features (none for a matrix)."""
     from linnaeus.features.text import TextFeatures
-    from linnaeus.models.label_priors import label_features
+    from linnaeus.models.label_priors import embedding_columns, label_features
 
     if is_sparse(documents) or isinstance(documents, np.ndarray):
         X = sparse.csr_array(documents)
@@ -365,6 +365,8 @@ def _features(documents: object, new: Taxonomy, features: object, notes: list[st
     else:
         maker = features if features is not None else TextFeatures(sublinear_tf=True, min_df=1)
         X = sparse.csr_array(maker.fit_transform(documents))  # type: ignore[attr-defined]
+        if embedding_columns(maker):
+            raise ParameterError(f"features are {type(maker).__name__}; migration takes TextFeatures or HashedText.")
         try:
             texts = label_features(maker, new)
         except DataError as error:

@@ -24,6 +24,7 @@ import numpy as np
 
 from linnaeus.data.check import Problem
 from linnaeus.data.matrices import is_sparse
+from linnaeus.errors import ParameterError, check_number
 from linnaeus.models.explaining import NodeExplanation, one_row
 from linnaeus.models.fitting import document_weights
 from linnaeus.models.label_priors import GROUPS, GroupScales, LabelTextExplanation, check_label_features, group_of
@@ -49,7 +50,8 @@ _FEW = 5  # documents of nodes that are held out, where there are such
 _LEAST_DOCUMENTS, _LEAST_NODES = 20, 10  # with fewer nothing is held out
 _MOST_HELD = 2000
 _MOST_SCORES = 2 * 10**7
-_BEST, _COST = 10, 0.01  # nodes of a document that a user sees, and what nodes without documents may cost the others
+_BEST = 10  # nodes of a document that a user sees
+_COST = np.array([0.02, 0.01])  # of labels among these, and of the measure: what nodes without documents may cost
 _RAISES = np.arange(0.1, 4.01, 0.1)  # of scores
 
 
@@ -167,13 +169,13 @@ def raised(
 ) -> float:
     """What is added to scores of nodes without documents, which by their probabilities are hardly ever among the best.
 
-    The largest value that costs at most a hundredth of the measure, and of the labels among the ten best of a document,
-    of nodes with documents.
+    The largest value that costs nodes with documents at most a hundredth of the measure, and two of the labels among
+    the ten best of a document.
     """
     if not unseen.any() or unseen.all():
         return 0.0
     gold = gold & ~unseen
-    k = min(_BEST, (~unseen).sum() // 2)
+    k = min(_BEST, len(unseen) // 2)
 
     def kept(more: float) -> FloatArray:
         raised_scores = S + more * unseen
@@ -219,7 +221,9 @@ class AllNodes(LinearTaxonomyClassifier):
     n_documents_: IntArray | None = None
     label_weights_: CSR | None = None
 
-    def fit(self, X: object, y: object, sample_weight: object = None, *, label_features: object = None) -> Self:
+    def fit(
+        self, X: object, y: object, sample_weight: object = None, *, label_features: object = None, n_embedding: int = 0
+    ) -> Self:
         """Learn from documents and labels.
 
         Parameters
@@ -233,22 +237,29 @@ class AllNodes(LinearTaxonomyClassifier):
         label_features : matrix of shape (n_nodes, n_features), default=None
             Texts of all nodes of the taxonomy in the features of the documents, for ``answer="all"``; a `Pipeline` with
             text features computes them.
+        n_embedding : int, default=0
+            Number of last columns that are an embedding: `RRSVM` and `RRLogistic` with ``answer="all"`` learn how much
+            texts count there apart from how much their words do. A `Pipeline` with `EmbeddedText` passes it.
 
         Returns
         -------
         TaxonomyClassifier
             The model itself.
         """
-        self._label_features = label_features
+        check_number("n_embedding", n_embedding, least=0, whole=True)
+        self._label_features, self._n_embedding = label_features, n_embedding
         try:
             super().fit(X, y, sample_weight)
         finally:
-            del self._label_features
+            del self._label_features, self._n_embedding
         return self
 
     def _label_texts(self, problem: Problem) -> CSR:
         """The texts given to `fit` (n_nodes x n_features), validated."""
-        return check_label_features(self._label_features, problem.taxonomy.n_nodes, problem.X.shape[1])
+        n_features = problem.X.shape[1]
+        if self._n_embedding >= n_features:
+            raise ParameterError(f"n_embedding={self._n_embedding}; expected less than the {n_features} features.")
+        return check_label_features(self._label_features, problem.taxonomy.n_nodes, n_features)
 
     def _forget(self) -> None:
         super()._forget()

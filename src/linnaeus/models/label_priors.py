@@ -15,12 +15,16 @@ Words that many labels have get a gain of their own, the others the common gain 
 were left out. A map with word embeddings on both sides (t_n in K dimensions to weights through a K x K matrix) was
 measured as well and did not find more on nodes left out.
 
-Weights of nodes with few documents are small, and gains with them: all gains are multiplied by the number that tells
-best the labels of nodes held out from those of their parents (`text_strength`).
+An embedding beside the words (`EmbeddedText`) is a block of columns with a ridge problem and a common gain of its own:
+t_n is there the embedded text, less half of that of the parents. Words that resemble those of the text then count.
+
+Weights of nodes with few documents are small, and gains with them: all gains of a block are multiplied by the number
+that tells best the labels of nodes held out from those of their parents (`text_strengths`).
 
 Scores of nodes with 0, 1-2, 3-5 and more training documents are not comparable: margins of rare nodes are smaller.
 `GroupScales` fits P(label | score) = sigma(a s + b) to each group on held-out documents, and s' = (a s + b - b') / a'
-brings a group to the scale (a', b') of nodes with many documents. Both are linear, so they end in the weights.
+brings a group to the scale (a', b') of nodes with many documents. Both are linear, so they end in the weights. Inner
+nodes without documents of their own, but with many below them, are labels less often (`documents_below`).
 """
 
 from __future__ import annotations
@@ -40,14 +44,16 @@ from linnaeus.taxonomy.names import words_of_name
 from linnaeus.taxonomy.texts import listed
 from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix, ObjectArray
 
-__all__ = ["GROUPS", "GroupScales", "LabelGains", "check_label_features", "choose_ridge", "group_of", "label_features",
-           "learn_gains", "node_texts", "nodes_with_texts"]  # fmt: skip
+__all__ = ["GROUPS", "GroupScales", "LabelGains", "check_label_features", "choose_ridge", "documents_below",
+           "embedding_columns", "group_of", "label_features", "learn_gains", "node_texts", "nodes_with_texts",
+           "text_strengths"]  # fmt: skip
 
 GROUPS = ("0", "1-2", "3-5", "more")  # training documents of a node
 _GROUP_ENDS = (1, 3, 6)
 _MOST_LABELS = 50  # of a node, in the order of the vocabulary
 _LONGEST, _LONGEST_NOTE = 500, 5_000  # characters of a label and of a definition that are read
 _NOTE = 0.5  # weight of the words of a definition beside those of a label
+_PARENTS = 0.5  # of the embedded texts of parents that is subtracted
 _BATCH = 50_000  # texts that are vectorised at a time
 _FEW_KNOWN = 0.1  # a smaller share of nodes with a known word is a warning
 _MOST_DOCUMENTS = 50.0  # documents of a node beyond which it says no more about gains
@@ -67,6 +73,18 @@ class _TextTransformer(Protocol):
     kinds_: dict[str, float]
 
     def transform(self, documents: object, /) -> CSR: ...
+
+
+def embedding_columns(features: object) -> int:
+    """Number of last columns of features that are an embedding; 0 where there is none.
+
+    Examples
+    --------
+    >>> from linnaeus.features.embedding import EmbeddedText
+    >>> embedding_columns(EmbeddedText(weight=1.0, dimension=2).fit(["cats purr", "cats purr", "dogs bark"]))
+    2
+    """
+    return int(getattr(features, "n_embedding", 0))
 
 
 def node_texts(taxonomy: Taxonomy) -> Iterator[tuple[int, float, str]]:
@@ -118,11 +136,12 @@ def label_features(features: object, taxonomy: Taxonomy) -> CSR:
     """Texts of the nodes in the features of documents, n_nodes x n_features.
 
     Each text counts as one document (in all text fields, where there are several); of the texts of a node the largest
-    value of each word is kept, so that a document with one of its names is as near as one with another.
+    value of each word is kept, so that a document with one of its names is as near as one with another. Columns of an
+    embedding hold the weighted mean of the texts of a node, less half of that of its parents.
 
     Parameters
     ----------
-    features : TextFeatures or HashedText
+    features : TextFeatures, HashedText or EmbeddedText
         Fitted features of texts.
     taxonomy : Taxonomy
         Preferred, alternative and hidden labels and definitions of its nodes are used.
@@ -141,39 +160,62 @@ def label_features(features: object, taxonomy: Taxonomy) -> CSR:
     """
     from scipy import sparse
 
-    if not hasattr(features, "weights_") or not hasattr(features, "kinds_"):
+    n_embedding, fields = embedding_columns(features), getattr(features, "features_", features)
+    if not hasattr(fields, "weights_") or not hasattr(fields, "kinds_"):
         given = "no features" if features is None else type(features).__name__
         raise ParameterError(
-            f"answer='all' compares label texts with documents; got {given}, expected TextFeatures or HashedText, or "
-            "label_features in fit."
+            f"answer='all' compares label texts with documents; got {given}, expected TextFeatures, HashedText or "
+            "EmbeddedText, or label_features in fit."
         )
-    transformer = cast(_TextTransformer, features)
+    transformer, named = cast(_TextTransformer, features), cast(_TextTransformer, fields)
     parts: list[tuple[IntArray, IntArray, FloatArray]] = []
+    embedded = np.zeros((taxonomy.n_nodes, n_embedding))
+    total = np.zeros(taxonomy.n_nodes)
     batch: list[tuple[int, float, str]] = []
 
     def flush() -> int:
         texts = [text for _, _, text in batch]
-        columns: dict[str, list[object]] = {name: list(texts) for name in transformer.weights_}
-        columns |= {name: [None] * len(texts) for name in transformer.kinds_}
-        X = transformer.transform(columns).tocoo()
+        columns: dict[str, list[object]] = {name: list(texts) for name in named.weights_}
+        columns |= {name: [None] * len(texts) for name in named.kinds_}
+        rows = transformer.transform(columns)
         weight = np.array([weight for _, weight, _ in batch])
         node = np.array([node for node, _, _ in batch], np.int64)
+        n_terms = rows.shape[1] - n_embedding
+        if n_embedding:
+            E = rows[:, n_terms:].toarray()
+            np.add.at(embedded, node, weight[:, None] * E)
+            np.add.at(total, node, weight * E.any(axis=1))
+        X = rows[:, :n_terms].tocoo()
         parts.append((node[X.row], X.col, X.data * weight[X.row]))
         batch.clear()
-        return int(X.shape[1])
+        return int(n_terms)
 
     for entry in node_texts(taxonomy):
         batch.append(entry)
         if len(batch) == _BATCH:
             flush()
-    n_features = flush()
+    n_terms = flush()
     node, word, value = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.lexsort((value, word, node))
     node, word, value = node[order], word[order], value[order]
     last = np.append((np.diff(node) != 0) | (np.diff(word) != 0), True) if len(node) else np.zeros(0, bool)
-    T = sparse.csr_array((value[last], (node[last], word[last])), shape=(taxonomy.n_nodes, n_features))
+    T = sparse.csr_array((value[last], (node[last], word[last])), shape=(taxonomy.n_nodes, n_terms))
+    if n_embedding:
+        block = sparse.csr_array(_contrasted(embedded / np.where(total > 0, total, 1.0)[:, None], taxonomy))
+        T = sparse.csr_array(sparse.hstack([T, block], format="csr"))
     _check_known(T, taxonomy)
     return T
+
+
+def _contrasted(E: FloatArray, taxonomy: Taxonomy) -> FloatArray:
+    """Embedded texts of nodes less half of the mean of their parents' (n_nodes x dimension), as long as before.
+
+    What a node has in common with its siblings, also in words such as "comp sys", says less than what is its own.
+    """
+    up = np.array([E[above].mean(axis=0) if len(above := taxonomy.parents(v)) else 0.0 * E[v] for v in range(len(E))])
+    found = E - _PARENTS * up
+    before, after = np.linalg.norm(E, axis=1), np.linalg.norm(found, axis=1)
+    return np.asarray(found * (before / np.where(after > 1e-9, after, 1.0))[:, None])
 
 
 def _check_known(T: CSR, taxonomy: Taxonomy) -> None:
@@ -230,6 +272,12 @@ class LabelGains:
     def times(self, strength: float) -> LabelGains:
         """All gains multiplied by a number."""
         return replace(self, gains=self.gains * strength, common=self.common * strength)
+
+    def beside(self, others: LabelGains) -> LabelGains:
+        """Gains of these columns, then of others; common gain and ridge are those of the first columns."""
+        return replace(
+            self, gains=np.concatenate([self.gains, others.gains]), residual=max(self.residual, others.residual)
+        )
 
     def prior(self, T: CSR) -> CSR:
         """p_n = g * t_n of all nodes, n_nodes x n_features."""
@@ -408,28 +456,112 @@ def _logit(p: float) -> float:
     return float(np.log(p) - np.log1p(-p))
 
 
-def text_strength(parents: FloatArray, texts: FloatArray, Y: BoolArray) -> float:
-    """How much a unit of the score of the text counts beside one of the parents, for nodes without documents.
+def text_strengths(parents: FloatArray, texts: Sequence[FloatArray], Y: BoolArray) -> list[float]:
+    """How much a unit of the score of each block of texts counts beside one of the parents, without documents.
 
     Weights of nodes with few documents are small, and so are gains learned from them; what decides is whether the text
-    tells the labels of held-out nodes, by P(label) = sigma(a parents + strength a texts + b).
+    tells the labels of held-out nodes, by P(label) = sigma(a parents + sum_b strength_b a texts_b + constant). A block
+    that would count against the label gets the strength 0. So does one after the first, an embedding, where labels do
+    not stand further above the other nodes with it: among many nodes it may tell labels on average and yet put others
+    before them.
+
+    Parameters
+    ----------
+    parents : ndarray of shape (n_docs, n_nodes)
+        Scores of held-out nodes by their parents, on held-out documents.
+    texts : sequence of ndarray of shape (n_docs, n_nodes)
+        Their scores by the words of their texts, then by the embedding of these, if there is one.
+    Y : ndarray of bool of shape (n_docs, n_nodes)
+        Labels.
+
+    Returns
+    -------
+    list of float
+        A number for each of ``texts``.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> parents, texts = rng.normal(size=(2, 5000, 2))
-    >>> Y = rng.random((5000, 2)) < 1 / (1 + np.exp(-parents - 3 * texts))
-    >>> 2.5 < text_strength(parents, texts, Y) < 3.5
+    >>> parents, words, vectors = rng.normal(size=(3, 5000, 2))
+    >>> Y = rng.random((5000, 2)) < 1 / (1 + np.exp(-parents - 3 * words + vectors))
+    >>> words_count, vectors_count = text_strengths(parents, [words, vectors], Y)
+    >>> 2.5 < words_count < 3.5, vectors_count
+    (True, 0.0)
+    """
+    if Y.sum() < _LEAST_POSITIVE:
+        return [1.0] * len(texts)
+    strengths = _fitted_strengths(parents, texts, Y)
+    if len(texts) > 1 and any(strengths[1:]):
+        first = [*_fitted_strengths(parents, texts[:1], Y), *[0.0] * (len(texts) - 1)]
+        ranks = [_reciprocal_rank(parents, texts, found, Y) for found in (first, strengths)]
+        return strengths if ranks[1] > ranks[0] else first
+    return strengths
+
+
+def _fitted_strengths(parents: FloatArray, texts: Sequence[FloatArray], Y: BoolArray) -> list[float]:
+    rows = _sampled(Y.ravel())
+    used = [b for b, scores in enumerate(texts) if scores.any()]
+    strengths = [0.0 if b in used else 1.0 for b in range(len(texts))]
+    while used:
+        scores = np.column_stack([parents.ravel()[rows], *(texts[b].ravel()[rows] for b in used)])
+        a, *found = logistic_regression(scores, Y.ravel()[rows], Y.size).tolist()[:-1]
+        against = [b for b, weight in zip(used, found, strict=True) if weight <= 0]
+        if not against:
+            least = max(a, max(found) / _MOST_STRENGTH)  # where parents say little
+            for b, weight in zip(used, found, strict=True):
+                strengths[b] = weight / least
+            break
+        used = [b for b in used if b not in against]
+    return strengths
+
+
+def _reciprocal_rank(
+    parents: FloatArray, texts: Sequence[FloatArray], strengths: Sequence[float], Y: BoolArray
+) -> float:
+    """Mean of 1 / rank of the labels among the nodes of their document."""
+    total = 0.0
+    for d in np.flatnonzero(Y.any(axis=1)).tolist():
+        s = parents[d] + sum(strength * scores[d] for strength, scores in zip(strengths, texts, strict=True))
+        above = len(s) - np.searchsorted(np.sort(s), s[Y[d]], side="left")
+        total += float((1.0 / above).sum())
+    return total / max(1, int(Y.sum()))
+
+
+def documents_below(S: FloatArray, Y: BoolArray, log_below: FloatArray) -> float:
+    """What is subtracted from scores of nodes without documents for each unit of log(1 + documents below them).
+
+    None of the N documents below such a node has it as a label. Where nodes are labels of documents as often as their
+    descendants are, the odds of the next one are 1 / (1 + N); with P(label) = sigma(a s - c log(1 + N) + b) this is
+    c = 1, the largest value that is taken. Other taxonomies (c = 0) have many inner nodes that are labels, but not yet.
+
+    Parameters
+    ----------
+    S : ndarray of shape (n_docs, n_nodes)
+        Scores of nodes without documents for held-out documents.
+    Y : ndarray of bool of shape (n_docs, n_nodes)
+        Labels.
+    log_below : ndarray of shape (n_nodes,)
+        log(1 + N) of every node.
+
+    Returns
+    -------
+    float
+        c / a, at least 0.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> log_below, S = np.array([0.0, 0.0, 3.0, 5.0]), rng.normal(size=(4000, 4))
+    >>> Y = rng.random((4000, 4)) < 1 / (1 + np.exp(2 - 2 * S + 0.6 * log_below))
+    >>> 0.25 < documents_below(S, Y, log_below) < 0.35
     True
     """
-    if Y.sum() < _LEAST_POSITIVE or not texts.any():
-        return 1.0
-    rows = _sampled(Y.ravel())
-    fitted = logistic_regression(np.column_stack([parents.ravel()[rows], texts.ravel()[rows]]), Y.ravel()[rows], Y.size)
-    a, text = float(fitted[0]), float(fitted[1])
-    if text <= 0:
+    if Y.sum() < _LEAST_POSITIVE or not np.ptp(log_below) > 0:
         return 0.0
-    return _MOST_STRENGTH if a * _MOST_STRENGTH <= text else text / a
+    rows = _sampled(Y.ravel())
+    F = np.column_stack([S.ravel()[rows], np.broadcast_to(log_below, S.shape).ravel()[rows]])
+    a, c, _ = logistic_regression(F, Y.ravel()[rows], Y.size).tolist()
+    return float(np.clip(-c, 0.0, 1.0)) / a if a > 1e-6 else 0.0
 
 
 def _sampled(y: BoolArray) -> IntArray:

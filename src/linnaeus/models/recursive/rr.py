@@ -168,7 +168,7 @@ class RecursiveModel(LongFit, AllNodes):
         if self.answer == "seen":
             self._fit_joint(problem)
             return
-        fit_all_nodes(self, problem, self._label_texts(problem))
+        fit_all_nodes(self, problem, self._label_texts(problem), self._n_embedding)
 
     def _fit_joint(
         self,

@@ -9,14 +9,17 @@
        network plus their prior weights; and all columns are brought to one scale.
 
 With w_n = v_n + p_n the network is one of v (`solver`): it gives v of every node, a label or not. What is held out, and
-how scales are learned, is in `models.all_nodes`.
+how scales are learned, is in `models.all_nodes`. Inner nodes with documents below them that none of these has as a
+label are lowered before (`documents_below`).
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,9 +42,10 @@ from linnaeus.models.label_priors import (
     GroupScales,
     LabelGains,
     choose_ridge,
+    documents_below,
     group_of,
     nodes_with_texts,
-    text_strength,
+    text_strengths,
 )
 from linnaeus.models.recursive.leaves import LeafSolver
 from linnaeus.models.recursive.network import links_of, unlabelled_weights
@@ -62,13 +66,20 @@ _ROWS = 512  # features at a time, where weights of nodes without documents are 
 class LabelTexts:
     """What is kept for updates: texts of the nodes, gains of words, scales of groups.
 
-    ``share`` is what the texts of nodes with documents count beside those of nodes without.
+    ``share`` is what the texts of nodes with documents count beside those of nodes without; ``below`` is subtracted from
+    scores of nodes without documents for each unit of log(1 + documents below them).
     """
 
     T: CSR
     gains: LabelGains
     scales: GroupScales = field(default_factory=GroupScales.identity)
     share: float = 1.0
+    below: float = 0.0
+
+    def shifts(self, counts: IntArray, below: IntArray) -> FloatArray:
+        """What is added to scores of nodes with this many documents of their own and below them."""
+        found = self.scales.shift[group_of(counts)]
+        return np.asarray(found - self.below * np.where(counts == 0, np.log1p(below), 0.0))
 
     def prior(self, labels: IntArray) -> CSR:
         """Prior weights of all nodes (n_nodes x n_features); ``labels`` are those with documents."""
@@ -90,20 +101,27 @@ def prior_of_leaves(P: CSR, labels: IntArray, leaves: LeafSolver) -> CSR:
     )
 
 
-def fit_all_nodes(model: RecursiveModel, problem: Problem, T: CSR) -> None:
-    """Fit a model that answers all nodes with texts; ``T`` are the texts (n_nodes x n_features)."""
+def fit_all_nodes(model: RecursiveModel, problem: Problem, T: CSR, n_embedding: int = 0) -> None:
+    """Fit a model that answers all nodes with texts.
+
+    ``T`` are the texts (n_nodes x n_features); the last ``n_embedding`` columns are an embedding, with a gain and a
+    strength of its own.
+    """
     clock, tol = Clock(model.max_time), max(model.tol, _TRIAL_TOL)
     trial = hold_out(problem, model._fit_seed(None))
     learn = problem if trial is None else trial.problem
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model._fit_joint(learn, clock=_part(clock, 0.35), tol=tol, on_trial=True)
-        texts = LabelTexts(T, _learned_gains(model, learn, T))
+        gains = _learned_gains(model, learn, T, n_embedding)
+        texts = LabelTexts(T, reduce(LabelGains.beside, gains))
         if trial is not None:
-            strength = _strength(model, trial, texts.gains.prior(T))
-            texts = replace(texts, gains=texts.gains.times(strength))
+            strengths = _strengths(model, trial, texts.gains.prior(T), [len(block.gains) for block in gains])
+            gains = [block.times(strength) for block, strength in zip(gains, strengths, strict=True)]
+            texts = replace(texts, gains=reduce(LabelGains.beside, gains))
             texts = _with_share(model, trial, texts, clock, tol)
-            texts = replace(texts, scales=_scales(model, trial, texts.prior(model.nodes_), problem))
+            scales, below = _scales(model, trial, texts.prior(model.nodes_), problem)
+            texts = replace(texts, scales=scales, below=below)
     labels = np.flatnonzero(_documents(model, problem))
     model._fit_joint(problem, prior=texts.prior(labels), clock=clock if np.isfinite(clock.limit) else None)
     answer_all_nodes(model, problem, texts)
@@ -138,8 +156,11 @@ def _part(clock: Clock, share: float) -> Clock:
     return Clock(clock.remaining * share) if np.isfinite(clock.limit) else Clock()
 
 
-def _learned_gains(model: RecursiveModel, problem: Problem, T: CSR) -> LabelGains:
-    """Gains from how far the weights of the leaves are from their centres, at the words of their texts."""
+def _learned_gains(model: RecursiveModel, problem: Problem, T: CSR, n_embedding: int) -> list[LabelGains]:
+    """Gains from how far the weights of the leaves are from their centres, at the words of their texts.
+
+    Those of words, then those of the embedding, if there is one.
+    """
     from scipy import sparse
 
     assert model._joint is not None
@@ -151,13 +172,20 @@ def _learned_gains(model: RecursiveModel, problem: Problem, T: CSR) -> LabelGain
             found[entries] = block.U[places, row]
     own = T[labels]
     R = sparse.csr_array((found, own.indices, own.indptr), shape=own.shape)
-    return choose_ridge(own, R, _documents(model, problem)[labels])
+    documents, n_words = _documents(model, problem)[labels], T.shape[1] - n_embedding
+    ends = [0, n_words, T.shape[1]] if n_embedding else [0, n_words]
+    return [choose_ridge(own[:, a:b], R[:, a:b], documents) for a, b in pairwise(ends)]
 
 
 def _documents(model: RecursiveModel, problem: Problem) -> IntArray:
     """Number of documents of every node of the taxonomy, as the model learns labels."""
     Y = {"given": problem.Y, "closed": problem.closed, "frontier": problem.frontier}[model.learn]
     return np.bincount(Y.indices, minlength=problem.taxonomy.n_nodes)
+
+
+def _below(problem: Problem) -> IntArray:
+    """Number of documents with a label at or below every node of the taxonomy."""
+    return np.bincount(problem.closed.indices, minlength=problem.taxonomy.n_nodes)
 
 
 def _unseen(model: RecursiveModel) -> IntArray:
@@ -171,17 +199,22 @@ def _network(model: RecursiveModel, unseen: IntArray) -> Callable[[FloatArray], 
     return unlabelled_weights(links, model.taxonomy_, unseen)
 
 
-def _strength(model: RecursiveModel, trial: HeldOutNodes, P: CSR) -> float:
-    """How much the texts of nodes without documents count beside their parents, on the held-out documents."""
+def _strengths(model: RecursiveModel, trial: HeldOutNodes, P: CSR, widths: Sequence[int]) -> list[float]:
+    """How much blocks of columns of the texts count beside parents, of held-out nodes on the held-out documents."""
     unseen = _unseen(model)
     if not len(unseen):
-        return 1.0
+        return [1.0] * len(widths)
     parents = centred(_network(model, unseen)(model._scores(trial.X)))
-    return text_strength(parents, dense(P[unseen] @ trial.X.T).T, trial.Y[:, unseen])
+    X, Q, ends = trial.X, P[unseen], np.cumsum([0, *widths]).tolist()
+    texts = [dense(Q[:, a:b] @ X[:, a:b].T).T for a, b in pairwise(ends)]
+    return text_strengths(parents, texts, trial.Y[:, unseen])
 
 
-def _scales(model: RecursiveModel, trial: HeldOutNodes, P: CSR, problem: Problem) -> GroupScales:
-    """Scales of the groups on the held-out documents, for what the model learned without them."""
+def _scales(model: RecursiveModel, trial: HeldOutNodes, P: CSR, problem: Problem) -> tuple[GroupScales, float]:
+    """Scales of the groups on the held-out documents, for what the model learned without them.
+
+    And how much the documents below nodes without documents count, see `label_priors.documents_below`.
+    """
     unseen = _unseen(model)
     X, n_docs = trial.X, trial.X.shape[0]
     S = np.zeros((n_docs, problem.taxonomy.n_nodes))
@@ -190,9 +223,13 @@ def _scales(model: RecursiveModel, trial: HeldOutNodes, P: CSR, problem: Problem
         own = S[:, model.nodes_] - dense(P[model.nodes_] @ X.T).T
         S[:, unseen] = centred(_network(model, unseen)(own)) + dense(P[unseen] @ X.T).T
     nodes = np.concatenate([model.nodes_, unseen])
+    S, Y, learned = S[:, nodes], _held_labels(model, trial)[:, nodes], _documents(model, trial.problem)[nodes]
+    unseen_here = learned == 0
+    log_below = np.where(unseen_here, np.log1p(_below(trial.problem)[nodes]), 0.0)
+    factor = documents_below(S[:, unseen_here], Y[:, unseen_here], log_below[unseen_here])
     rate = unseen_rate(_documents(model, problem), nodes, problem.n_docs)
-    learned = _documents(model, trial.problem)[nodes]
-    return group_scales(S[:, nodes], _held_labels(model, trial)[:, nodes], learned, rate)
+    scales = group_scales(S - factor * log_below, Y, learned, rate)
+    return scales, float(factor * scales.slope[0])
 
 
 def _sparse(Y: BoolArray) -> CSR:
@@ -217,7 +254,7 @@ def answer_all_nodes(model: RecursiveModel, problem: Problem, texts: LabelTexts)
     place = np.argsort(order)
     at_seen, at_unseen = place[: len(seen)], place[len(seen) :]
     groups = group_of(counts[nodes[order]])
-    slope, shift = texts.scales.slope[groups], texts.scales.shift[groups]
+    slope, shift = texts.scales.slope[groups], texts.shifts(counts, _below(problem))[nodes[order]]
     dtype, n_features = model.weights_.dtype, model.weights_.shape[0]
     W = np.empty((n_features, len(nodes)), dtype)
     below, of_seen, of_unseen = _network(model, unseen), P[seen].T.tocsr(), P[unseen].T.tocsr()
