@@ -25,15 +25,18 @@ from linnaeus import (
     Pipeline,
     Taxonomy,
 )
+from linnaeus.features.embedding import EmbeddedText
 from linnaeus.features.text import TextFeatures
 from linnaeus.lexical.model import NOT_FOUND
 from linnaeus.lexical.words import as_documents
 from linnaeus.metrics.resampling import permutation_test
-from linnaeus.models.label_priors import label_features
+from linnaeus.models.label_priors import embedding_columns, label_features
 
 TERMS: dict[str, Any] = {"sublinear_tf": True, "min_df": 2, "stop_words": "english", "analyzer": "stems"}
+EMBEDDINGS = ("none", "own", "wordllama")
+WEIGHT = 0.3  # of the embedding, chosen on training posts
 MODELS = ("OneVsRestSVM", "RRSVM", "RRSVM, all", "LexicalModel", "Mixture, flat", "Mixture, all")
-LEFT_OUT = ("OneVsRestSVM", "exact labels", "LexicalModel", "RRSVM, all", "Mixture, flat")
+LEFT_OUT = ("OneVsRestSVM", "exact labels", "LexicalModel", "RRSVM without texts", "RRSVM, all", "Mixture, flat")
 RANKERS = {
     f"{model.__name__}{answer}": model
     for model in (HierarchicalSVM, HierarchicalPerceptron, Hieron)
@@ -50,15 +53,23 @@ def first_parents(taxonomy: Taxonomy) -> Taxonomy:
 
 
 class Corpus:
-    """Documents and labels in one order of nodes, in training and test parts."""
+    """Documents and labels in one order of nodes, in training and test parts; terms, and an embedding beside them."""
 
-    def __init__(self, taxonomy: Taxonomy, train: list[dict[str, Any]], test: list[dict[str, Any]]) -> None:
+    def __init__(
+        self, taxonomy: Taxonomy, train: list[dict[str, Any]], test: list[dict[str, Any]], embedding: str = "none"
+    ) -> None:
         self.taxonomy, self.test = taxonomy, test
         self.texts, self.test_texts = ([_whole(d["text"]) for d in part] for part in (train, test))
-        features = TextFeatures(**TERMS)
+        self.embedding = embedding
+        features = self.features()
         self.X, self.X_test = features.fit_transform(self.texts), features.transform(self.test_texts)
         self.Y, self.Y_test = (taxonomy.indicator([d["labels"] for d in part]) for part in (train, test))
-        self.T = label_features(features, taxonomy)
+        self.T, self.n_embedding = label_features(features, taxonomy), embedding_columns(features)
+
+    def features(self) -> TextFeatures | EmbeddedText:
+        """Features that are not fitted; none learns from labels."""
+        terms = TextFeatures(**TERMS)
+        return terms if self.embedding == "none" else EmbeddedText(terms, self.embedding, weight=WEIGHT)
 
     def hidden(self, share: float, seed: int) -> tuple[sparse.csr_array, np.ndarray]:
         """Training labels without those of a share of the nodes, and these nodes."""
@@ -117,7 +128,7 @@ def _scores(corpus: Corpus, name: str, tol: float, Y: sparse.csr_array | None = 
     if name.startswith("Mixture"):
         joint = RRSVM(answer="all", random_state=0, tol=tol)
         model = joint if name.endswith("all") else OneVsRestSVM(random_state=0, tol=tol)
-        sources = [("words", Pipeline(model, TextFeatures(**TERMS))), ("labels", LexicalModel())]
+        sources = [("words", Pipeline(model, corpus.features())), ("labels", LexicalModel())]
         mixture = Mixture(sources, corpus.taxonomy, cv=3, learn="given").fit(corpus.texts, Y)
         return mixture.nodes_, mixture.decision_function(corpus.test_texts), 0.0
     if name == "LexicalModel":
@@ -127,7 +138,7 @@ def _scores(corpus: Corpus, name: str, tol: float, Y: sparse.csr_array | None = 
         flat = OneVsRestSVM(corpus.taxonomy, random_state=0, tol=tol).fit(corpus.X, Y)
         return flat.nodes_, flat.decision_function(corpus.X_test), 0.0
     joint = RRSVM(corpus.taxonomy, answer="all" if name.endswith("all") else "seen", random_state=0, tol=tol)
-    joint.fit(corpus.X, Y, label_features=corpus.T)
+    joint.fit(corpus.X, Y, label_features=corpus.T, n_embedding=corpus.n_embedding)
     return joint.nodes_, joint.decision_function(corpus.X_test), 0.0
 
 
@@ -181,13 +192,17 @@ def _without(corpus: Corpus, name: str, Y: sparse.csr_array, tol: float) -> dict
     texts = [d["text"] for d in corpus.test]
     if name == "exact labels":
         return {name: _exact(corpus, texts)}
+    if name == "RRSVM without texts":  # parents alone, with a scale and a raise of their own
+        joint = RRSVM(corpus.taxonomy, answer="all", random_state=0, tol=tol)
+        joint.fit(corpus.X, Y, label_features=sparse.csr_array(corpus.T.shape))
+        return {name: (joint.nodes_, joint.decision_function(corpus.X_test), 0.0)}
     if name != "RRSVM, all" and name not in RANKERS:
         return {name: _scores(corpus, name, tol, Y)}
     answer = "all" if name.endswith("all") else "seen"
     joint: Any = RRSVM(corpus.taxonomy, answer=answer, random_state=0, tol=tol)
     if name in RANKERS:
         joint = RANKERS[name](corpus.taxonomy, attributes="taxonomy+text", answer=answer, random_state=0)
-    joint.fit(corpus.X, Y, label_features=corpus.T)
+    joint.fit(corpus.X, Y, label_features=corpus.T, n_embedding=corpus.n_embedding)
     S, cut = joint.decision_function(corpus.X_test), 0.0
     if name in RANKERS:
         cut = np.inf  # a ranking has no threshold: only the best node is an answer
@@ -208,7 +223,7 @@ def _exact(corpus: Corpus, texts: list[Any]) -> Scores:
     return model.nodes_, S, model.cut_
 
 
-def newsgroups(documents: int, test: int) -> Corpus:
+def newsgroups(documents: int, test: int, embedding: str = "none") -> Corpus:
     """Posts of 20 newsgroups without headers, some at random; the dotted names are the tree and the texts."""
     from benchmarks.defaults import _posts
 
@@ -217,7 +232,7 @@ def newsgroups(documents: int, test: int) -> Corpus:
     parts: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
     for i in np.random.default_rng(0).permutation(len(rows)).tolist():
         parts[bool(held[i])].append(rows[i])
-    return Corpus(taxonomy.with_display_labels(given), parts[0][:documents], parts[1][:test])
+    return Corpus(taxonomy.with_display_labels(given), parts[0][:documents], parts[1][:test], embedding)
 
 
 def run(arguments: list[str]) -> dict[str, Any]:
@@ -233,19 +248,20 @@ def run(arguments: list[str]) -> dict[str, Any]:
         "--left-out", nargs="+", choices=(*LEFT_OUT, *RANKERS), default=LEFT_OUT, help="what nodes are hidden from"
     )
     parser.add_argument("--draws", type=int, default=5, help="draws of hidden newsgroups")
+    parser.add_argument("--embedding", choices=EMBEDDINGS, default="none", help="beside the terms of documents")
     parser.add_argument("--parts", nargs="+", default=["compare", "leave_out", "newsgroups"])
     options = parser.parse_args(arguments)
     result: dict[str, Any] = {"machine": machine.describe()}
     if {"compare", "leave_out"} & set(options.parts):
         whole = mesh()
         train, test = citations(whole)
-        corpus = Corpus(first_parents(whole), train[: options.documents], test[: options.test])
+        corpus = Corpus(first_parents(whole), train[: options.documents], test[: options.test], options.embedding)
     if "compare" in options.parts:
         result["compare"] = compare(corpus, options.tol, options.models)
     if "leave_out" in options.parts:
         result["leave_out"] = leave_out(corpus, options.share, options.tol, 0, options.left_out)
     if "newsgroups" in options.parts and (DATA / "20newsgroups").exists():
-        posts = newsgroups(options.documents, options.test)
+        posts = newsgroups(options.documents, options.test, options.embedding)
         result["newsgroups"] = [
             leave_out(posts, options.share, options.tol, seed, options.left_out) for seed in range(options.draws)
         ]

@@ -140,7 +140,7 @@ class ModelOptions(common.Group):
     @property
     def suggested(self) -> dict[str, str]:
         """Label files of other tools by the name of the source."""
-        return options.suggestion_files(self.suggestions)
+        return common.suggestion_files(self.suggestions)
 
     def _mixture(self) -> ModelOptions:
         """The options of a mixture; a search and ``--answer`` are refused."""
@@ -590,10 +590,10 @@ def train(
     documents = reading.read(data, given)
     note_columns(documents)
     documents, y, tax = training.labels_of(documents, given or documents.taxonomy, checks, reading)
-    documents = options.joined_suggestions(documents, chosen.suggested, tax)
+    documents = common.joined_suggestions(documents, chosen.suggested, tax)
     held_out, gold = _test_documents(after, reading, tax)
     if held_out is not None:
-        held_out = options.joined_suggestions(held_out, chosen.suggested, tax)
+        held_out = common.joined_suggestions(held_out, chosen.suggested, tax)
     if after.test_size:
         documents, y, held_out, gold = training.hold_out(documents, y, after.test_size, run.seed)
     made: TaxonomyClassifier | None = None

@@ -32,7 +32,7 @@ from linnaeus.models.label_priors import (
     choose_ridge,
     group_of,
     nodes_with_texts,
-    text_strength,
+    text_strengths,
 )
 from linnaeus.models.ranking.attributes import keyed_attributes
 from linnaeus.models.ranking.set_sizes import set_size_decoder
@@ -221,7 +221,7 @@ def _compared(
     if len(unseen):
         inherited = centred(part.scores(X, part.attributes_of(taxonomy, unseen)))
         texts = dense(part.gains(T, learned).prior(T)[unseen] @ X.T).T
-        strength = text_strength(inherited, texts, held.Y[:, unseen])
+        (strength,) = text_strengths(inherited, [texts], held.Y[:, unseen])
         S = np.hstack([S, inherited + strength * texts])
     nodes = np.concatenate([part.nodes, unseen])
     rate = unseen_rate(counts, nodes, n_docs)

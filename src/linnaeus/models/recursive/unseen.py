@@ -66,8 +66,8 @@ _ROWS = 512  # features at a time, where weights of nodes without documents are 
 class LabelTexts:
     """What is kept for updates: texts of the nodes, gains of words, scales of groups.
 
-    ``share`` is what the texts of nodes with documents count beside those of nodes without; ``below`` is subtracted from
-    scores of nodes without documents for each unit of log(1 + documents below them).
+    ``share`` is what the texts of nodes with documents count beside those of nodes without; ``below`` is subtracted
+    from scores of nodes without documents for each unit of log(1 + documents below them).
     """
 
     T: CSR
