@@ -279,12 +279,6 @@ def test_a_joint_model_is_named_only_where_it_was_measured_to_help(linnaeus, fil
     assert "--model RRSVM" not in linnaeus(*train).err  # sets of labels
 
 
-def test_a_large_model_mentions_pruning(linnaeus, files, monkeypatch) -> None:
-    monkeypatch.setattr("linnaeus.cli.train._LARGE", 100)
-    assert "--prune auto" in linnaeus(*arguments(files, "--test-size", 0)).err
-    assert "--prune auto" not in linnaeus(*arguments(files, "--test-size", 0, "--prune", "auto")).err
-
-
 def test_a_full_disk_is_noticed_before_training(linnaeus, files, monkeypatch) -> None:
     from collections import namedtuple
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linnaeus.cli import common, mixing, training
+from linnaeus.cli import common, mixing, pruning, training
 from linnaeus.cli.common import STARTED, JsonOption, note, note_columns, print_json, print_table
 from linnaeus.errors import DataError, ParameterError, check_choice
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from linnaeus.auto import AutoReport
     from linnaeus.data import Dataset
@@ -33,7 +33,6 @@ __all__ = ["train"]
 _ANSWERS_ALL = ("RRSVM", "RRLogistic", "HierarchicalSVM", "HierarchicalPerceptron", "Hieron")  # with answer="all"
 _FLAT = "OneVsRestSVM"  # what is trained where nothing can be chosen
 _OWN = "own"  # the decoder of the model
-_LARGE = 100_000_000  # bytes of a model folder from which pruning is worth a word
 _FEW_LABELS = 0.5  # labels per answer over labels per document, below which a learned cut-off is suggested
 
 
@@ -260,9 +259,13 @@ class AfterOptions(common.Group):
         ),
     ] = None
     prune: Annotated[
-        str | None,
-        _after("--prune", help="Drop weights below this size, or auto: as many as possible at hardly any cost."),
-    ] = None
+        str,
+        _after(
+            "--prune",
+            help="Weights that are dropped: auto (of linear models with more than 50 MB of weights, those that change "
+            "hardly any answer), none, or a number (those below this size).",
+        ),
+    ] = pruning.AUTO
     calibrate: Annotated[
         str | None, _after("--calibrate", help="Probabilities by cross-validation: isotonic or platt.")
     ] = None
@@ -580,7 +583,7 @@ def train(
     wanted = None if chosen.answer == "all" or chosen.is_mixture else _plan(chosen, run)
     name = _FLAT if chosen.is_auto else chosen.name
     decoder = None if chosen.decoder == _OWN else common.parse_decoder(chosen.decoder)
-    least, terms = training.check_prune(after.prune), words.parameters()
+    least, terms = pruning.check_prune(after.prune), words.parameters()
     store.check_target(output)
     parameters = {} if wanted is not None else run.parameters(name)
     if not data:
@@ -626,14 +629,15 @@ def train(
     training.save(pipe, output)  # before anything is measured: what was trained is not lost
     if run.checkpoint is not None:
         (_drop_last_fit if made is None else training.drop_finished)(run.checkpoint)
-    _measure(result, pipe, (documents, y), (held_out, gold), after, run, least, measured=report is not None)
-    if least is not None:
+    pruned = pruning.Pruning(least, "hierarchical_f1" if wanted is None else wanted.measure, run.max_memory)
+    _measure(result, pipe, (documents, y), (held_out, gold), after, run, pruned, measured=report is not None)
+    if result.get("pruned", {}).get("threshold") is not None:
         training.save(pipe, output)
     if after.calibrate is not None:  # after pruning, which makes another model of it
         training.save(calibrated(pipe, documents.documents, y, method=after.calibrate), output)
     size = sum(file.stat().st_size for file in Path(output).rglob("*") if file.is_file())
     result |= {"columns": dict(documents.columns), "model_bytes": size, "output": output}
-    _tell(result, pipe, report, may_prune=least is None, as_json=as_json)
+    _tell(result, pipe, report, as_json=as_json)
 
 
 def _vectors(
@@ -752,47 +756,54 @@ def _measure(
     test: tuple[Dataset | None, training.Labels],
     after: AfterOptions,
     run: RunOptions,
-    least: float | str | None,
+    pruned: pruning.Pruning,
     *,
     measured: bool = False,
 ) -> None:
-    """Add figures to the result, and prune the model where asked for; ``measured`` says that a search has figures."""
+    """Add figures to the result, and prune the model where it is due; ``measured`` says that a search has figures."""
     from linnaeus.cli.documents import fit_to
 
     result["measured_on"], result["scores"] = None, None
+    due = pruned.is_due(pipe)
     held_out = None if test[0] is None else fit_to(pipe, test[0])
+    scores = None  # after pruning
     if held_out is not None:
         result["measured_on"], result["scores"] = "the test documents", training.measure(pipe, held_out, test[1])
-    if least is not None:
-        result["pruned"] = training.prune(pipe, least, *learned)
-        if held_out is not None:
-            result["pruned"]["scores"] = training.measure(pipe, held_out, test[1])
-    if held_out is not None or after.test_size == 0 or measured:
-        return
+    elif after.test_size != 0 and not measured:
+        scores = _measure_unseen(result, pipe, learned, run, pruned.prune_copy if due else None)
+    if due:
+        result["pruned"] = pruned.prune(pipe, learned, None if held_out is None else (held_out, test[1]))
+        if result["pruned"]["threshold"] is not None:
+            result["pruned"]["scores"] = scores if held_out is None else training.measure(pipe, held_out, test[1])
+
+
+def _measure_unseen(
+    result: dict[str, Any],
+    pipe: Pipeline,
+    learned: tuple[Dataset, training.Labels],
+    run: RunOptions,
+    prune: Callable[..., None] | None,
+) -> dict[str, float] | None:
+    """Add figures of another training without some documents; those after pruning."""
     if run.limited:
         note("not measured: a training with a checkpoint or limits is not repeated; use --test or --test-size 0.1")
-        return
-    again = None if least is None else (lambda fitted, *its: training.prune(fitted, least, *its))
-    unseen = training.measure_unseen(pipe, *learned, run.seed, again)
+        return None
+    unseen = training.measure_unseen(pipe, *learned, run.seed, prune)
     if not isinstance(unseen, training.UnseenFigures):
         note(f"not measured: there are too few documents to hold some out ({unseen})")
-        return
+        return None
     result["measured_on"], result["scores"] = unseen.on, unseen.scores
     result["seconds_measuring"] = round(unseen.seconds, 3)
-    if unseen.pruned is not None:
-        result["pruned"]["scores"] = unseen.pruned
+    return unseen.pruned
 
 
-def _tell(result: dict[str, Any], pipe: Pipeline, report: AutoReport | None, *, may_prune: bool, as_json: bool) -> None:
+def _tell(result: dict[str, Any], pipe: Pipeline, report: AutoReport | None, *, as_json: bool) -> None:
     """Print the result, and notes on options that would help."""
     print_json(result) if as_json else _show(result)
     if report is not None and not as_json:
         print(report)
     if report is None and pipe.decoder is None and result["scores"] is not None:
         _advise_decoder(result["scores"])
-    if may_prune and result["model_bytes"] > _LARGE and hasattr(pipe.model_, "prune"):
-        megabytes = result["model_bytes"] / 1e6
-        note(f"note: the model takes {megabytes:,.0f} MB; --prune auto drops the weights that hardly matter")
 
 
 def _advise_decoder(scores: dict[str, float]) -> None:
@@ -825,6 +836,5 @@ def _show(result: dict[str, Any]) -> None:
             "saved model learned from all documents"
         )
     if pruned:
-        share = pruned["weights_kept"] / max(1, pruned["weights_before"])
-        note(f"pruned at {pruned['threshold']:g}: {pruned['weights_kept']:,} weights kept ({share:.1%})")
+        note(pruned["summary"])
     note(f"saved to {result['output']}; try: linnaeus predict {result['output']} FILE --top 5")

@@ -1,4 +1,4 @@
-"""What the commands that learn share: labels, features and model from options; figures on unseen documents; pruning.
+"""What the commands that learn share: labels, features and model from options; figures on unseen documents.
 
 Figures of `linnaeus train` are of another training without a tenth of the documents (at most 2,000); with few
 documents, cross-validation answers each of them once. The model that is saved learns from all documents.
@@ -37,7 +37,6 @@ __all__ = [
     "Labels",
     "UnseenFigures",
     "advise",
-    "check_prune",
     "check_room",
     "check_texts",
     "drop_finished",
@@ -53,7 +52,6 @@ __all__ = [
     "no_labels",
     "note_parts",
     "parse_settings",
-    "prune",
     "save",
     "summary",
 ]
@@ -505,7 +503,7 @@ def measure_unseen(
     documents: Dataset,
     y: Labels,
     seed: int,
-    prune: Callable[[Pipeline, Dataset, Labels], object] | None = None,
+    prune: Callable[[Pipeline, tuple[Dataset, Labels], tuple[Dataset, Labels]], None] | None = None,
 ) -> UnseenFigures | LinnaeusError:
     """Figures of copies of an unfitted pipeline; the error, where the documents do not suffice for a training."""
     start = time.perf_counter()
@@ -520,7 +518,7 @@ def measure_unseen(
                 held_out = documents.take(test), [y[i] for i in test]
                 _add(before, _answered(fitted, *held_out))
                 if prune is not None:
-                    prune(fitted, *learned)
+                    prune(fitted, learned, held_out)
                     _add(after, _answered(fitted, *held_out))
     except LinnaeusError as error:
         return error
@@ -549,38 +547,3 @@ def _add(whole: _Answered, part: _Answered) -> None:
     whole.gold += part.gold
     whole.predicted += part.predicted
     whole.best = None if whole.best is None or part.best is None else whole.best + part.best
-
-
-_LOSS = 0.002  # of the precision at 1
-
-
-def check_prune(given: str | None) -> float | str | None:
-    """``auto``, a number of at least 0, or None."""
-    if given is None or given == "auto":
-        return given
-    try:
-        threshold = float(given)
-        if not threshold >= 0:
-            raise ValueError
-    except ValueError:
-        raise ParameterError(f"--prune {given}: expected a number of at least 0, or auto.") from None
-    return threshold
-
-
-def prune(pipe: Pipeline, threshold: float | str, documents: Dataset, y: Labels) -> dict[str, Any]:
-    """Drop small weights; what the threshold was and how many weights stay."""
-    from linnaeus.models.pruning import LinearWeights
-
-    model = pipe.model_
-    if not hasattr(model, "prune"):
-        raise ParameterError(f"--prune: {type(model).__name__} has no weights to prune.")
-    before = LinearWeights.of(model).size
-    if threshold == "auto":
-        model.prune(X=pipe.matrix(documents.documents), y=y, loss=_LOSS, seen=True)
-    else:
-        model.prune(threshold)
-    return {
-        "threshold": model.prune_threshold_,
-        "weights_before": before,
-        "weights_kept": LinearWeights.of(model).size,
-    }

@@ -24,6 +24,7 @@ weights there are, and scores are those of the weights kept.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,6 +46,7 @@ __all__ = [
     "branching",
     "find_threshold",
     "half_of_each",
+    "largest_threshold",
     "rounded",
     "split_along",
     "split_weights",
@@ -230,6 +232,12 @@ class LinearWeights(NamedTuple):
         own = self.weights.nnz if is_sparse(self.weights) else int(np.count_nonzero(self.weights))
         return int(own) + (0 if self.subtrees is None else int(self.subtrees.weights.nnz))
 
+    @property
+    def nbytes(self) -> int:
+        """What the weights take in memory."""
+        parts = [self.weights, self.base, None if self.subtrees is None else self.subtrees.weights]
+        return sum(_nbytes(part) for part in parts if part is not None)
+
     def pruned(self, threshold: float, parent: IntArray | None, *, half: bool) -> LinearWeights:
         """What stays at a threshold; of sparse weights, only those of single nodes become fewer.
 
@@ -248,6 +256,11 @@ class LinearWeights(NamedTuple):
             return self._replace(weights=rounded(self.weights))
         subtrees = Subtrees(rounded(self.subtrees.weights), self.subtrees.parent)
         return self._replace(weights=rounded(self.weights), subtrees=subtrees)
+
+
+def _nbytes(part: Matrix) -> int:
+    arrays = (part.data, part.indices, part.indptr) if is_sparse(part) else (part,)
+    return sum(int(array.nbytes) for array in arrays)
 
 
 def split_weights(W: FloatArray, threshold: float) -> tuple[CSR, FloatArray | None]:
@@ -335,36 +348,54 @@ def find_threshold(
         X, Y = X[rows], Y[rows]
     X = half_of_each(X) if seen else X
     goal = best_precision(model, X, Y) - loss - 1e-12
+    largest_threshold(model, lambda: best_precision(model, X, Y) >= goal, half=half)
+
+
+def largest_threshold(
+    model: LinearTaxonomyClassifier,
+    good: Callable[[], bool],
+    *,
+    half: bool,
+    most: int | None = None,
+    near: float = _NEAR,
+) -> float | None:
+    """Prune the model to the largest threshold found at which it is ``good``; the threshold.
+
+    None, and a whole model, where it is not good with ``most`` weights. Without ``most`` there is always a threshold:
+    at 0 everything is kept.
+    """
     whole = LinearWeights.of(model)
     parent = branching(model.taxonomy_, model.nodes_)
-
-    def good(kept: LinearWeights) -> bool:
-        kept.give(model)
-        return best_precision(model, X, Y) >= goal
-
     low, high = _first_threshold(whole.weights), np.inf
     while True:  # from few weights to many: a dense W may not fit into memory as a sparse one
         best = whole.pruned(low, parent, half=half)
         parent = None if best.subtrees is None else parent
-        if low == 0 or good(best):
+        best.give(model)
+        enough = most is None or best.size <= most
+        if enough and ((low == 0 and most is None) or good()):
             break
+        if most is not None and (low == 0 or not enough):
+            whole.give(model)
+            return None
         low, high = (low / 2 if low > 1e-6 else 0.0), low
     high = min(high, float(np.abs(best.weights.data).max(initial=0)))
     if low == 0:
         low = min(1e-6, high)
     # Steps along the paths of subtrees add up: they are recomputed from the whole weights, the others only thinned.
-    start, near = (best, _NEAR) if parent is None or whole.is_sparse else (whole, _NEAR_SUBTREES)
+    start, near = (best, near) if parent is None or whole.is_sparse else (whole, max(near, _NEAR_SUBTREES))
     for _ in range(_STEPS):
         middle = _two_digits(float(np.sqrt(low * high)))
         if high <= near * low or not low < middle < high:
             break
         kept = start.pruned(middle, parent, half=half)
-        if good(kept):
+        kept.give(model)
+        if good():
             low, best = middle, kept
         else:
             high = middle
     best.give(model)
     model.prune_threshold_ = low
+    return low
 
 
 def half_of_each(X: Matrix) -> Matrix:

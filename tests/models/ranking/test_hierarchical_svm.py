@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import numpy as np
@@ -15,6 +16,7 @@ from linnaeus.errors import DataError, ParameterError
 from linnaeus.losses.cost import pair_cost
 from linnaeus.metrics import maximal_loss, top_loss
 from linnaeus.models.kernels import RBF, Linear
+from linnaeus.models.ranking.hierarchical_svm import _Training
 from tests.contracts.configurations import documents, taxonomy
 from tests.models.ranking.oracles import CASES, T4, X4, Y4
 from tests.models.structured.oracles import solve_qp
@@ -243,3 +245,31 @@ def test_a_fit_converges_or_warns_and_its_gap_is_that_of_the_stored_weights(slac
     assert model.objective_ - model.duality_gap_ <= optimum * (1 + 1e-6)
     warned = any(issubclass(w.category, ConvergenceWarning) for w in caught)
     assert warned == (model.duality_gap_ > 1e-3 * model.objective_ * 1.1)
+
+
+def test_two_threads_learn_the_same_model_of_label_sets() -> None:
+    rng = np.random.default_rng(0)
+    tax = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B", "BB"]])
+    X = rng.normal(size=(120, 6))
+    y = [[name for name, value in zip(("AA", "AB", "BA", "BB"), row, strict=False) if value > 0.3] for row in X]
+    one, two = (HierarchicalSVM(tax, random_state=0, n_jobs=n).fit(X, y) for n in (1, 2))
+    assert np.array_equal(one.weights_, two.weights_)
+    assert one.set_size_ == two.set_size_
+    assert one.predict(X) == two.predict(X)
+
+
+def test_an_interrupted_fit_in_two_threads_stops_both(monkeypatch) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    y = [["a"] if row[0] > 0 else ["a", "b"] if row[1] > 0 else ["c"] for row in X]
+    problem = _Training.problem
+
+    def interrupted(self, labels, bound, rows=None):
+        if rows is None:
+            raise KeyboardInterrupt
+        return problem(self, labels, bound, rows)
+
+    monkeypatch.setattr(_Training, "problem", interrupted)
+    began = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):  # without the stop the held-out documents would take a million passes
+        HierarchicalSVM(random_state=0, n_jobs=2, epsilon=0.0, max_iter=10**6).fit(X, y)
+    assert time.perf_counter() - began < 5

@@ -13,7 +13,7 @@ IJCAI 2007.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem
 from linnaeus.data.matrices import prepare_rows
-from linnaeus.engine import Clock, available_memory, format_bytes, single_blas_thread
+from linnaeus.engine import Clock, available_memory, format_bytes, n_workers, single_blas_thread
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.losses.cost import check_pair_cost, pair_cost
 from linnaeus.models.all_nodes import AllNodes, hold_out
@@ -108,10 +108,12 @@ class _Training:
                 clock=clock, measured=measured,
             )  # fmt: skip
 
-    def unseen(self, labels: CSR, bound: FloatArray, train: IntArray, test: IntArray) -> FloatArray:
-        """Scores of the documents ``test`` by a model of the documents ``train``, in half of the remaining time."""
+    def unseen(
+        self, labels: CSR, bound: FloatArray, train: IntArray, test: IntArray, *, share: float = 0.5
+    ) -> FloatArray:
+        """Scores of the documents ``test`` by a model of ``train``, in a share of the remaining time."""
         left = self.clock.remaining
-        clock = Clock(left / 2) if 0 < left < np.inf else None
+        clock = Clock(share * left) if 0 < left < np.inf and share < 1 else None
         solution = self.solve(self.problem(labels[train], bound[train], train), clock)
         S = self.documents[test][:, train] if self.gram else self.documents[test]
         return np.asarray(S @ solution.weights + solution.intercept)
@@ -183,7 +185,8 @@ class HierarchicalSVM(SetSizes, AllNodes, LinearOrKernel):
     max_time : float or str, default=None
         Time limit in seconds, or as "10m".
     n_jobs : int, default=None
-        Threads for predictions; one thread solves the joint problem of all classes.
+        Threads for predictions. One thread solves the joint problem of all classes; for label sets a second one solves
+        that of the held-out documents (``set_size``) meanwhile, with the same result.
     engine : object, default=None
         Deprecated: it has no effect.
     random_state : int or RandomState, default=None
@@ -319,6 +322,8 @@ class HierarchicalSVM(SetSizes, AllNodes, LinearOrKernel):
         """Learn from labels as they are given here, and the classes that occur in them."""
         training = self._training(problem, Clock(self.max_time))
         labels, bound = self._labels(problem, self.nodes_)
+        two = n_workers(self.n_jobs) > 1
+        held_out = replace(training, show=False) if two else training  # one bar at a time
 
         def train() -> None:
             whole = training.problem(labels, bound)
@@ -327,9 +332,12 @@ class HierarchicalSVM(SetSizes, AllNodes, LinearOrKernel):
         def scores(part: IntArray | None, test: IntArray | None) -> FloatArray:
             if part is None or test is None:
                 return self._training_scores(problem.X)
-            return training.unseen(labels, bound, part, test)
+            return held_out.unseen(labels, bound, part, test, share=1.0 if two else 0.5)
 
-        self._train_with_sizes(problem.Y, problem.taxonomy, train, scores)
+        def stop() -> None:
+            training.clock.limit = 0.0  # the next pass of either solver is its last
+
+        self._train_with_sizes(problem.Y, problem.taxonomy, train, scores, stop if two else None)
 
     def _fit_all_nodes(self, problem: Problem) -> None:
         """The same, and then the classes without documents."""

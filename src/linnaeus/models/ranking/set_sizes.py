@@ -8,6 +8,7 @@ of training documents are further apart than others: one fifth is held out and s
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -89,17 +90,34 @@ class SetSizes:
         taxonomy: Taxonomy,
         train: Callable[[], None],
         scores: Callable[[IntArray | None, IntArray | None], FloatArray],
+        stop: Callable[[], None] | None = None,
     ) -> None:
-        """Call ``train`` for the model of all documents; ``scores`` as in `set_size_decoder`."""
+        """Call ``train`` for the model of all documents; ``scores`` as in `set_size_decoder`.
+
+        With ``stop``, which ends both early, held-out scores are learned in a second thread meanwhile.
+        """
         several = not (self.one_label_ or self.codec_.single_label)
         self.set_size_ = None
 
         def learned() -> dict[str, object]:
             return set_size_decoder(self.set_size, Y, taxonomy, self.nodes_, scores).to_dict()
 
-        first = learned() if several and self.set_size == "held_out" and Y.shape[0] >= _FEWEST else None
-        train()
-        self.set_size_ = learned() if several and first is None else first
+        if not (several and self.set_size == "held_out" and Y.shape[0] >= _FEWEST):
+            train()
+            self.set_size_ = learned() if several else None
+        elif stop is None:
+            sizes = learned()
+            train()
+            self.set_size_ = sizes
+        else:
+            with ThreadPoolExecutor(1) as second:
+                found = second.submit(learned)
+                try:
+                    train()
+                except BaseException:  # Ctrl-C reaches this thread only
+                    stop()
+                    raise
+                self.set_size_ = found.result()
 
     def _decoder(self, given: Decoder | str | None) -> Decoder:
         if given is None and self.set_size_ is not None:
