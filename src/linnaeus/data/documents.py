@@ -15,7 +15,7 @@ import numpy as np
 
 from linnaeus.errors import DataError
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.typing import Array, IntArray, ObjectArray
+from linnaeus.typing import Array, IntArray
 
 __all__ = ["SuggestedDocuments", "n_documents", "take_documents"]
 
@@ -78,7 +78,7 @@ class SuggestedDocuments:
     """
 
     documents: Any
-    suggestions: Mapping[str, ObjectArray]
+    suggestions: Mapping[str, Any]  # sequences as they are given, arrays of objects as they are kept
 
     def __post_init__(self) -> None:
         if isinstance(self.documents, SuggestedDocuments):

@@ -133,6 +133,25 @@ def test_keys_of_json_objects_are_texts(tmp_path: Path) -> None:
     assert tax.display("1") == "Heart"
 
 
+@pytest.mark.parametrize("key", ["label", "name", "title"])
+@pytest.mark.parametrize("ending", ["json", "yaml"])
+def test_labels_by_language_are_preferred_labels(tmp_path: Path, key: str, ending: str) -> None:
+    """They were dropped without a message."""
+    (tmp_path / f"x.{ending}").write_text(
+        f'[{{"id": "a1", "{key}": {{"en": "Heart", "de": "Herz"}}, "altLabel": {{"en": ["cardiac"]}}}},'
+        f' {{"id": "a2", "parent": "a1", "{key}": ["Valve"]}}]'
+    )
+    tax = Taxonomy.read(tmp_path / f"x.{ending}", ending)
+    assert [tuple(entry) for entry in tax.texts] == [
+        (0, "preferred", "de", "Herz"),
+        (0, "preferred", "en", "Heart"),
+        (0, "alternative", "en", "cardiac"),
+        (1, "preferred", "", "Valve"),
+    ]
+    assert [tax.display(v) for v in range(2)] == ["Heart", "Valve"]
+    assert Taxonomy.read(tmp_path / f"x.{ending}", ending, language="de").display("a1") == "Herz"
+
+
 @given(st.lists(TEXT.map(str.strip).filter(bool), min_size=1, max_size=4), st.sampled_from(KINDS))
 def test_cells_are_split_where_they_were_joined(texts: list[str], kind: str) -> None:
     assert split_cell(joined_cell(texts), kind) == texts

@@ -58,6 +58,7 @@ __all__ = [
     "delimiter",
     "find_note",
     "is_header",
+    "is_label",
     "joined_cell",
     "load",
     "path_mark",
@@ -328,6 +329,17 @@ def text_column(name: str) -> tuple[str, str] | None:
     word, language = _bare(found[1]), next(filter(None, found.groups()[1:]))
     kind = "preferred" if word in _LABELS else _WORDS.get(word)
     return None if kind is None else (kind, language.lower())
+
+
+def is_label(name: str) -> bool:
+    """Whether a column or key holds display labels.
+
+    Examples
+    --------
+    >>> is_label("Title"), is_label("altLabel")
+    (True, False)
+    """
+    return _bare(name) in _LABELS
 
 
 def _bare(name: str) -> str:

@@ -11,10 +11,11 @@ An object *describes* one node if it has a name (``id``, ``name``, ...) or is th
 otherwise its keys are names and its values are the nodes below them. A described node may name its parents (``parent``,
 ``broader``) and contain its children (``children``, ``narrower``); both are used, and values that cannot be interpreted
 are an error. Keys such as ``altLabel`` and ``definition`` are texts of a described node: a text, a list of texts, or an
-object with a language for each. Where the objects of a list give whole paths (``full_name``, ``path``), the parent of a
-node is the object with the nearest path above it. Objects that name their parents or paths may be inside others that
-only group them (``{"version": 7, "verticals": [{"name": "Sports", "categories": [...]}]}``). The same name under two
-parents is one node with two parents; with ``names="path"`` it is two nodes.
+object with a language for each; lists and such objects under ``label``, ``name`` and ``title`` are preferred labels.
+Where the objects of a list give whole paths (``full_name``, ``path``), the parent of a node is the object with the
+nearest path above it. Objects that name their parents or paths may be inside others that only group them (``{"version":
+7, "verticals": [{"name": "Sports", "categories": [...]}]}``). The same name under two parents is one node with two
+parents; with ``names="path"`` it is two nodes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from linnaeus.errors import ParameterError, TaxonomyError
-from linnaeus.taxonomy.formats.draft import KEYS, Draft, FormatOptions, beside_label, text_column
+from linnaeus.taxonomy.formats.draft import KEYS, Draft, FormatOptions, beside_label, is_label, text_column
 from linnaeus.taxonomy.names import PATH_MARKS
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import NodeText
@@ -390,6 +391,8 @@ def _described(content: dict[str, JSON], key: str | None, draft: Draft) -> Membe
 def _texts_under(key: str, value: JSON) -> Iterator[tuple[str, str, str]]:
     """Texts of a key of a described node; values of other types are ignored, like other keys."""
     column = text_column(key)
+    if column is None and isinstance(value, (dict, list)) and is_label(key):  # one text is the display label
+        column = "preferred", ""
     if column is None:
         return
     kind, language = column
