@@ -99,7 +99,10 @@ def with_language(taxonomy: Taxonomy, language: str) -> Taxonomy:
     preferred = texts.select("preferred")
     counts = Counter(texts.tags[code] for code in texts.language[preferred].tolist())
     if not any(speaks(tag, language) for tag in counts):
-        raise TaxonomyError(f"No preferred label of the taxonomy is in the language {language!r}; {listed(counts)}.")
+        has = listed(texts.languages)
+        if any(speaks(tag, language) for tag in texts.languages):  # of other texts
+            has += f", of preferred labels: {', '.join(tag or 'no language' for tag in sorted(counts)) or 'none'}"
+        raise TaxonomyError(f"No preferred label of the taxonomy is in the language {language!r}; {has}.")
     found: dict[str, str] = {}
     for entry in map(texts.entry, texts.select("preferred", language).tolist()):
         found.setdefault(str(taxonomy.names[entry.node]), entry.text)  # "de" is sorted before "de-at"

@@ -152,6 +152,15 @@ def test_labels_by_language_are_preferred_labels(tmp_path: Path, key: str, endin
     assert Taxonomy.read(tmp_path / f"x.{ending}", ending, language="de").display("a1") == "Herz"
 
 
+def test_a_missing_language_is_an_error_that_lists_those_of_all_texts(tmp_path: Path) -> None:
+    """Only preferred labels were counted, so that a file without them was said to have no texts."""
+    (tmp_path / "x.json").write_text('[{"id": "1", "altLabel": {"en": ["pump"], "de": ["Pumpe"]}}]')
+    with pytest.raises(TaxonomyError, match=r"no preferred .* 'fr'; the languages of its texts are de \(1\), en \(1\)"):
+        Taxonomy.read(tmp_path / "x.json", language="fr")
+    with pytest.raises(TaxonomyError, match=r"no preferred label .* 'en'; .* en \(1\), of preferred labels: none"):
+        Taxonomy.read(tmp_path / "x.json", language="en")
+
+
 @given(st.lists(TEXT.map(str.strip).filter(bool), min_size=1, max_size=4), st.sampled_from(KINDS))
 def test_cells_are_split_where_they_were_joined(texts: list[str], kind: str) -> None:
     assert split_cell(joined_cell(texts), kind) == texts
