@@ -22,7 +22,7 @@ from linnaeus import (
     TopDownSVM,
     metrics,
 )
-from linnaeus.decoding import LeastCost, LeastHLoss
+from linnaeus.decoding import DECODERS, CutOff, LeastCost, LeastHLoss
 from linnaeus.decoding.probability.curves import fit_calibrator
 from linnaeus.decoding.probability.risk import fit_risk
 from linnaeus.errors import LinnaeusError
@@ -332,3 +332,8 @@ def test_large_taxonomies_are_calibrated_on_a_part_of_the_documents(monkeypatch:
     linnaeus.calibrate(model, X, y)
     assert max(sizes) == 400
     assert np.allclose(model.predict_proba(X[:50]).max(), 1.0, atol=0.2)
+
+
+def test_the_docstring_of_fit_decoder_names_every_cut_off() -> None:
+    names = [name for name, kind in DECODERS.items() if issubclass(kind, CutOff)]
+    assert [name for name in names if f'"{name}"' not in (linnaeus.fit_decoder.__doc__ or "")] == []

@@ -211,10 +211,10 @@ def fit_decoder(
     X : array-like or documents
         Documents, as for the ``fit`` of the model.
     y : object
-        Labels Labels, as for the ``fit`` of the model.
+        Labels, as for the ``fit`` of the model.
     decoder : CutOff or str, default="scut"
-        "rcut", "scut", "pcut", "instance_cut", "set_size", or such an object. By name, answers may be empty where some
-        documents have no label.
+        "rcut", "scut", "pcut", "instance_cut", "set_size", "expected", or such an object. By name, answers may be empty
+        where some documents have no label.
     cv : int, float or iterable, default=5
         Number of folds; a share of the documents below 1 to hold out once, where training is long; or pairs of
         (training rows, held-out rows).
