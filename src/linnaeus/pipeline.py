@@ -328,7 +328,9 @@ class Pipeline(BaseEstimator):
         """
         model: TaxonomyClassifier = self._fitted
         features: Any = self.features_
-        if hasattr(features, "word_parts"):  # every column of an embedding is filled
+        if hasattr(features, "vectors"):  # a kernel map, which fills every column of every document
+            features = features.features_
+        if not getattr(features, "columns_are_terms", True):  # as those of an embedding
             known: IntArray = features.known_terms(documents)
             return known
         return model.known_terms(self._inputs(documents))

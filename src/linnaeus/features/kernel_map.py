@@ -82,6 +82,7 @@ class KernelMap(TransformerMixin, BaseEstimator):
     """
 
     uses_labels = True  # whether `fit` learns from labels; a `Pipeline` passes closed ones then
+    columns_are_terms = False  # every column is filled; a `Pipeline` counts those of the features before the map
 
     def __init__(
         self,
