@@ -30,6 +30,17 @@ def test_the_model_is_chosen_unless_one_is_named(linnaeus, files) -> None:
     assert search["chosen"]["model"] == type(model.model_).__name__
 
 
+@pytest.mark.parametrize("model", [(), NAMED], ids=["auto", "named"])
+def test_documents_of_one_label_are_refused_before_the_search(linnaeus, files, model) -> None:
+    """A figure of 1.0000 was reported first, which every model reaches on one label."""
+    lines = [json.dumps({"text": f"kitten number {i}", "labels": ["Cats"]}) for i in range(30)]
+    (files / "docs.jsonl").write_text("\n".join(lines))
+    result = linnaeus(*train(files, *model, "--budget", "2"))
+    assert (result.code, result.out) == (1, "")
+    assert result.err.endswith("error: y has only one class, 'Cats'; a classifier needs two.\n")
+    assert "1.0000" not in result.err
+
+
 def test_c_and_cut_of_a_named_model_are_tuned(linnaeus, files) -> None:
     result = linnaeus(*train(files, "--model", "NodeSVM", "--measure", "micro_f1", "--budget", "", "--json"))
     report = json.loads(result.out)

@@ -17,12 +17,13 @@ from linnaeus.auto import measures
 from linnaeus.auto.candidates import Candidate, make_model
 from linnaeus.auto.evaluate import OWN, Evaluator
 from linnaeus.auto.search import FLAT, LAST_FIT, TUNED, AutoReport, search
-from linnaeus.data.check import check_labels, check_weights
+from linnaeus.data.check import Problem, check_labels, check_weights
 from linnaeus.decoding import Decoder
 from linnaeus.engine import parse_seconds
 from linnaeus.errors import CheckpointError, LinnaeusError, check_number, warn_user
 from linnaeus.features.documents import n_documents
 from linnaeus.models.base import available_unless
+from linnaeus.models.fitting import require_two_classes
 from linnaeus.pipeline import Pipeline, Transformer
 from linnaeus.registry import resolve
 from linnaeus.taxonomy import Taxonomy
@@ -161,7 +162,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
             self.n_features_in_ = probe.n_features_in_
             if hasattr(probe, "feature_names_in_"):
                 self.feature_names_in_ = probe.feature_names_in_
-        Y, taxonomy, _ = check_labels(y, self.taxonomy, n_documents(X))
+        Y, taxonomy, codec = check_labels(y, self.taxonomy, n_documents(X))
+        require_two_classes(Problem(X, Y, taxonomy, codec=codec), np.unique(Y.indices))  # a search learns label sets
         fixed = _Fixed(FLAT if models is None else models[0], parameters, decoder)
         weights = check_weights(sample_weight, Y.shape[0])
         found = self._search(X, Y, taxonomy, budget, models, tuned, fixed, weights, spent, say)
