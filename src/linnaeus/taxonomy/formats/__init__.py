@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Unpack
 
-from linnaeus.errors import LinnaeusError, ParameterError, TaxonomyError, nearest
+from linnaeus.errors import LinnaeusError, ParameterError, TaxonomyError, nearest, warn_user
 from linnaeus.taxonomy.formats.codes import code_columns, code_separator
 from linnaeus.taxonomy.formats.draft import (
     Draft,
@@ -350,7 +350,24 @@ def _with_note(text: str, taxonomy: Taxonomy, name: str) -> str:
         raise TaxonomyError(f"The format {name!r} cannot hold this taxonomy: {error}") from None
     if back != taxonomy:
         raise TaxonomyError(f"The format {name!r} cannot hold this taxonomy{_difference(taxonomy, back)}; use 'edges'.")
+    _warn_deprecated(taxonomy, back, name)
     return text
+
+
+def _warn_deprecated(taxonomy: Taxonomy, back: Taxonomy, name: str) -> None:
+    """Warn if deprecated ids, or what replaces them, do not come back from the text written."""
+    lost = [id for id in taxonomy.deprecated if id not in back.deprecated]
+    changed = [id for id, entry in taxonomy.deprecated.items() if back.deprecated.get(id, entry) != entry]
+    if lost:
+        warn_user(
+            f"The format {name!r} does not hold {len(lost):,} deprecated ids such as {lost[0]!r}, which are left out; "
+            "OBO, 'edges' and 'json' hold them."
+        )
+    elif changed:
+        warn_user(
+            f"The format {name!r} does not hold everything about {len(changed):,} deprecated ids such as "
+            f"{changed[0]!r}; OBO, 'edges' and 'json' hold their labels and all that may replace them."
+        )
 
 
 def _noted(text: str, note: Note, name: str) -> str:

@@ -7,7 +7,8 @@ between the steps is the one of ``. / -`` that most codes contain, unless ``sepa
 the longest other code that it begins with, ignoring marks, so that levels may be missing. Single letters in lines
 before other codes (sections ``A``, ``B``, ...) are the parents of these codes.
 
-Which of the two it is follows from the codes themselves: see `digits_nest`.
+Which of the two it is follows from the codes themselves: see `digits_nest`. Rows with a true ``deprecated`` are
+deprecated ids: see `linnaeus.taxonomy.formats.deprecations`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from linnaeus.taxonomy.formats.deprecations import deprecated_row, deprecation_columns, written_rows
 from linnaeus.taxonomy.formats.draft import (
     Draft,
     FormatOptions,
@@ -34,7 +36,7 @@ from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "CodeColumns", "code_columns", "code_separator", "compose", "digits_nest", "parse"]
 
-KNOWN_OPTIONS = ("separator", "header", "duplicates")
+KNOWN_OPTIONS = ("separator", "header", "duplicates", "obsolete")
 HOLDS_TEXTS = True
 
 SAMPLE = 5000  # rows examined to find the column of codes
@@ -259,6 +261,7 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     draft.headless = not columns.header
     texts = text_columns(rows[0][1], (columns.code, columns.title)) if columns.header and rows else {}
     draft.text_columns = [rows[0][1][i] for i in texts]
+    marks = deprecation_columns(rows[0][1]) if columns.header and rows and not options.obsolete else {}
     by_code: dict[str, list[tuple[str, str, str]]] = {}
     given: dict[str, int] = {}
     for number, cells in rows[columns.header :]:
@@ -267,6 +270,10 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
         if not code:
             raise draft.error(f"the line has no code: {' '.join(cells)[:60]!r}.", number)
         title = _title(cells, columns, [len(row) for _, row in rows[:1]])
+        entry = deprecated_row(cells, marks, title) if marks else None
+        if entry is not None:
+            draft.deprecated.setdefault(written, entry)
+            continue
         if code in given:
             if options.duplicates == "drop" and title == draft.labels.get(code, ""):
                 continue
@@ -364,11 +371,13 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     """One code per node, with its label and texts if the taxonomy has them; a table with texts has a header."""
     shown = taxonomy.display_labels
     columns, texts = written_columns(taxonomy)
-    if columns:
-        labels = [""] * taxonomy.n_nodes if shown is None else shown
-        table = [["code", "title", *columns.values()]]
-        for name, label, cells in zip(taxonomy.names, labels, texts, strict=True):
-            table.append([name, label, *(cells.get(key, "") for key in columns)])
+    marks, deprecated = written_rows(taxonomy)
+    if columns or marks:
+        table = [["code", "title", *columns.values(), *marks]]
+        for v, name in enumerate(taxonomy.names):
+            cells = [texts[v].get(key, "") for key in columns]
+            table.append([name, "" if shown is None else shown[v], *cells, *[""] * len(marks)])
+        table += [[id, former, *[""] * len(columns), *cells] for id, former, cells in deprecated]
         return "\n".join(quoted(row, "\t") for row in table) + "\n"
     rows = [[name] if shown is None else [name, shown[v]] for v, name in enumerate(taxonomy.names)]
     return "\n".join(quoted(row, "\t").rstrip("\t") for row in rows) + "\n"

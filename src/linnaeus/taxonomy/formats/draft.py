@@ -693,7 +693,7 @@ class FormatOptions:
     namespaces : sequence of str, default=None
         Keep only the terms of these namespaces (OBO).
     obsolete : bool, default=None
-        Whether to keep obsolete or deprecated nodes (OBO, SKOS).
+        Whether to keep obsolete or deprecated nodes (OBO, SKOS, edges, codes, JSON).
     positions : bool, default=None
         Whether to make one node per tree number instead of one per descriptor (MeSH).
     duplicates : {"error", "drop"}, default=None

@@ -5,15 +5,17 @@
     Sports  Tennis  Tennis
 
 Columns may be in any order if a header names them (``id,parent,name`` also works); columns such as ``altLabel`` and
-``definition@de`` are texts (see `linnaeus.taxonomy.formats.draft`). If top nodes are declared by an
-empty parent, every other parent needs a line of its own.
+``definition@de`` are texts (see `linnaeus.taxonomy.formats.draft`), and rows with a true ``deprecated`` are deprecated
+ids (see `linnaeus.taxonomy.formats.deprecations`). If top nodes are declared by an empty parent, every other parent
+needs a line of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from linnaeus.errors import warn_user
+from linnaeus.taxonomy.formats.deprecations import deprecated_row, deprecation_columns, written_rows
 from linnaeus.taxonomy.formats.draft import (
     Draft,
     FormatOptions,
@@ -28,7 +30,7 @@ from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["KNOWN_OPTIONS", "compose", "header_columns", "parse"]
 
-KNOWN_OPTIONS = ("separator", "header", "duplicates")
+KNOWN_OPTIONS = ("separator", "header", "duplicates", "obsolete")
 HOLDS_TEXTS = True
 
 _PARENT = ("parent", "parent_id", "parentid", "parent_name", "broader", "source", "from", "fromnodeid", "hypernym")
@@ -81,16 +83,35 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     parent, child, label = named or (0, 1, 2 if len(cells) == 3 and options.header else None)
     draft.headless = named is None and not options.header
     texts: dict[int, tuple[str, str]] = {}
+    marks: dict[str, int] = {}
     if named is not None:
-        texts = text_columns(cells, named)
+        texts, marks = text_columns(cells, named), deprecation_columns(cells)
         draft.text_columns = [cells[i] for i in texts]
-        draft.unused_columns = [cell for i, cell in enumerate(cells) if i not in named and i not in texts and cell]
+        read = {*named, *texts, *marks.values()}
+        draft.unused_columns = [cell for i, cell in enumerate(cells) if i not in read and cell]
         _warn_other_table(draft, cells[parent], cells[child])
     if draft.headless and cells:
         _add(draft, number, cells, parent, child, label, texts)
-    for number, cells in rows:
-        _add(draft, number, cells, parent, child, label, texts)
+    nodes = _without_deprecated(rows, marks, child, label, draft) if marks and not options.obsolete else rows
+    for number, cells in nodes:
+        _add(draft, number, cells, parent, child, label, texts, more_columns=bool(marks))
     return draft
+
+
+def _without_deprecated(
+    rows: Iterable[tuple[int, list[str]]], marks: Mapping[str, int], child: int, label: int | None, draft: Draft
+) -> list[tuple[int, list[str]]]:
+    """The rows of nodes; what the others say about deprecated ids is put into the draft."""
+    kept = []
+    for number, cells in rows:
+        shown = cells[label] if label is not None and label < len(cells) else ""
+        entry = deprecated_row(cells, marks, shown) if child < len(cells) and cells[child] else None
+        if entry is None:
+            kept.append((number, cells))
+        else:
+            draft.deprecated.setdefault(cells[child], entry)
+    # A node with several parents has several rows, of which only the first may say that it is deprecated.
+    return [(number, cells) for number, cells in kept if not draft.deprecated.keys() & cells[child : child + 1]]
 
 
 def _warn_other_table(draft: Draft, parent: str, child: str) -> None:
@@ -112,16 +133,21 @@ def _add(
     child: int,
     label: int | None,
     texts: Mapping[int, tuple[str, str]],
+    *,
+    more_columns: bool = False,
 ) -> None:
     try:
         above, below = cells[parent], cells[child]
     except IndexError:
         raise draft.error(f"expected a parent and a child, got {cells!r}.", number) from None
-    if label is None and not texts and len(cells) > 2 and parent + child == 1 and any(cells[2:]):
+    surplus = label is None and not texts and not more_columns
+    if surplus and len(cells) > 2 and parent + child == 1 and any(cells[2:]):
         raise draft.error(f"expected two columns, got {len(cells)}: {cells[:4]!r}.", number)
     if not below:
         raise draft.error(f"the child of {above!r} has no name.", number)
-    if above:
+    if above in draft.deprecated:
+        draft.node(below)
+    elif above:
         draft.edge(above, below, number)
     elif below in draft.declared:
         raise draft.error(f"node {below!r} is declared twice.", number)
@@ -142,17 +168,21 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     mark = options.column_mark() or "\t"
     shown = taxonomy.display_labels
     columns, texts = written_columns(taxonomy)
-    header = ["parent", "child", *(["label"] if shown is not None else []), *columns.values()]
+    marks, deprecated = written_rows(taxonomy)
+    labelled = shown is not None or any(label for _, label, _ in deprecated)
+    header = ["parent", "child", *(["label"] if labelled else []), *columns.values(), *marks]
     lines = [quoted(header, mark)]
     names = taxonomy.names
     indptr, indices = taxonomy.parent_indptr.tolist(), taxonomy.parent_indices.tolist()
     for v in range(taxonomy.n_nodes):
         above = [names[p] for p in indices[indptr[v] : indptr[v + 1]] if taxonomy.kind != "graph" or p < v]
-        if not above and (v != taxonomy.root or shown is not None or columns):
+        if not above and (v != taxonomy.root or shown is not None or columns or marks):
             above = [""]
-        label = [] if shown is None else [shown[v]]
-        rest = [texts[v].get(key, "") for key in columns]
+        label = ([""] if shown is None else [shown[v]]) if labelled else []
+        rest = [texts[v].get(key, "") for key in columns] + [""] * len(marks)
         for p in above:
             lines.append(quoted([p, names[v], *label, *rest], mark))
             rest = [""] * len(rest)  # texts are written once
+    for id, former, cells in deprecated:
+        lines.append(quoted(["", id, *([former] if labelled else []), *[""] * len(columns), *cells], mark))
     return "\n".join(lines) + "\n"

@@ -11,11 +11,12 @@ An object *describes* one node if it has a name (``id``, ``name``, ...) or is th
 otherwise its keys are names and its values are the nodes below them. A described node may name its parents (``parent``,
 ``broader``) and contain its children (``children``, ``narrower``); both are used, and values that cannot be interpreted
 are an error. Keys such as ``altLabel`` and ``definition`` are texts of a described node: a text, a list of texts, or an
-object with a language for each; lists and such objects under ``label``, ``name`` and ``title`` are preferred labels.
-Where the objects of a list give whole paths (``full_name``, ``path``), the parent of a node is the object with the
-nearest path above it. Objects that name their parents or paths may be inside others that only group them (``{"version":
-7, "verticals": [{"name": "Sports", "categories": [...]}]}``). The same name under two parents is one node with two
-parents; with ``names="path"`` it is two nodes.
+object with a language for each; lists and such objects under ``label``, ``name`` and ``title`` are preferred labels. An
+object with a true ``deprecated`` is a deprecated id (see `linnaeus.taxonomy.formats.deprecations`). Where the objects
+of a list give whole paths (``full_name``, ``path``), the parent of a node is the object with the nearest path above it.
+Objects that name their parents or paths may be inside others that only group them (``{"version": 7, "verticals":
+[{"name": "Sports", "categories": [...]}]}``). The same name under two parents is one node with two parents; with
+``names="path"`` it is two nodes.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from linnaeus.errors import ParameterError, TaxonomyError
+from linnaeus.taxonomy.formats.deprecations import deprecated_object, object_of
 from linnaeus.taxonomy.formats.draft import KEYS, Draft, FormatOptions, beside_label, is_label, text_column
-from linnaeus.taxonomy.names import PATH_MARKS
+from linnaeus.taxonomy.names import PATH_MARKS, Deprecated
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import NodeText
 from linnaeus.typing import JSON
@@ -46,7 +48,7 @@ __all__ = [
     "take_paths",
 ]
 
-KNOWN_OPTIONS = ("names",)
+KNOWN_OPTIONS = ("names", "obsolete")
 HOLDS_TEXTS = True
 
 
@@ -64,7 +66,7 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
 def _take_all(content: JSON, draft: Draft, text: str, options: FormatOptions) -> None:
     note_of(content, remove=True)
     content = _ungrouped(content)
-    walk = _Walk(draft, text, options.choose("names", ("name", "path")) == "path")
+    walk = _Walk(draft, text, options.choose("names", ("name", "path")) == "path", bool(options.obsolete))
     flat = child_to_parent(content)
     if (described := _by_paths(content, draft, text)) is not None:
         draft.root = None  # paths do not write what is above them
@@ -82,10 +84,12 @@ def take_paths(rows: Sequence[tuple[str, str]], draft: Draft, text: str) -> None
 
 
 class _Walk:
-    """Adds the nodes of all levels to a draft; ``whole`` names them by their whole path."""
+    """Adds the nodes of all levels to a draft; ``whole`` names them by their whole path, ``obsolete`` keeps deprecated
+    ones.
+    """
 
-    def __init__(self, draft: Draft, text: str, whole: bool) -> None:
-        self.draft, self.text, self.whole = draft, text, whole
+    def __init__(self, draft: Draft, text: str, whole: bool, obsolete: bool) -> None:
+        self.draft, self.text, self.whole, self.obsolete = draft, text, whole, obsolete
         self.given: set[tuple[str, str, tuple[str, ...] | None]] = set()
         self.opened: set[str] = set()  # nodes whose children were given
         self.referred: dict[tuple[str, str], None] = {}  # pairs that were given by naming the parent
@@ -102,7 +106,7 @@ class _Walk:
                 continue
             name = self._take(above, member)
             if any(held not in ([], {}) for held in member.below):
-                if name in self.opened:
+                if name and name in self.opened:
                     twice = f"the children of {name!r} are given twice; names='path' keeps the two apart."
                     raise self.draft.error(twice, _line(self.text, member.name))
                 self.opened.add(name)
@@ -110,11 +114,14 @@ class _Walk:
                 todo.append((name, itertools.chain.from_iterable(below)))
 
     def _take(self, above: str, member: Member) -> str:
-        """Add a node below another one (or at the top) and return its name."""
+        """Add a node below another one (or at the top) and return its name; empty if it is left out."""
         draft, step = self.draft, member.name
         name = f"{above}/{step}" if self.whole and above else step
         if self.whole:
             draft.refuse_long(name)
+        if member.deprecated is not None and not self.obsolete:
+            draft.deprecated.setdefault(name, member.deprecated)
+            return ""
         if (above, name, member.parents) in self.given:
             where = f" under {above!r}" if above else ""
             raise draft.error(f"{step!r} is given twice{where}.", _line(self.text, step))
@@ -135,11 +142,12 @@ class _Walk:
     def declare(self) -> None:
         """Add the pairs given by naming the parent; if a node is at the top, every parent must be in the file."""
         described = set(self.draft.index)
-        for pair in self.referred:
+        referred = [pair for pair in self.referred if pair[0] in described or pair[0] not in self.draft.deprecated]
+        for pair in referred:
             if pair not in self.nested:
                 self.draft.edge(*pair)
-        below = {name for _, name in (*self.nested, *self.referred)}
-        if self.referred and described - below:
+        below = {name for _, name in (*self.nested, *referred)}
+        if referred and described - below:
             self.draft.declared |= described
 
 
@@ -183,10 +191,12 @@ def note_of(content: JSON, *, remove: bool = False) -> dict[str, JSON]:
 
 def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
     """JSON objects with ``name, label, children``, the descendants of a node with several parents once; in YAML a list
-    of objects with ``id, label, parents``.
+    of objects with ``id, label, parents``; then deprecated ids.
     """
     if format == "yaml":
-        return "---\n" + "".join(f"- {_one_line(taxonomy, v)}\n" for v in range(taxonomy.n_nodes))
+        nodes = [_object(taxonomy, v) for v in range(taxonomy.n_nodes)]
+        others = [{"id": id, **object_of(entry)} for id, entry in taxonomy.deprecated.items()]
+        return "---\n" + "".join(f"- {_in_lines(made)}\n" for made in (*nodes, *others))
     if int(taxonomy.depth.max(initial=0)) > 300:
         raise TaxonomyError(
             "The taxonomy is deeper than 300 levels, too deep for nested JSON; use 'edges' or 'indented'."
@@ -205,16 +215,20 @@ def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
                 made["children"] = below
         return made
 
-    tops = [record(v) for v in range(taxonomy.n_nodes) if not len(taxonomy.parents(v))]
+    tops: list[JSON] = [record(v) for v in range(taxonomy.n_nodes) if not len(taxonomy.parents(v))]
+    tops += [{"name": id, **object_of(entry)} for id, entry in taxonomy.deprecated.items()]
     return json.dumps({"children": tops}, ensure_ascii=False, indent=1) + "\n"
 
 
-def _one_line(taxonomy: Taxonomy, v: int) -> str:
+def _object(taxonomy: Taxonomy, v: int) -> dict[str, JSON]:
     made: dict[str, JSON] = {"id": taxonomy.names[v]}
     if taxonomy.display_labels is not None and taxonomy.display_labels[v]:
         made["label"] = taxonomy.display_labels[v]
     made["parents"] = taxonomy.names[taxonomy.parents(v)].tolist()
-    made |= _written_texts(beside_label(taxonomy, v))
+    return made | _written_texts(beside_label(taxonomy, v))
+
+
+def _in_lines(made: dict[str, JSON]) -> str:
     return "\n  ".join(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in made.items())
 
 
@@ -235,6 +249,7 @@ class Member(NamedTuple):
     parents: tuple[str, ...] | None = None
     below: tuple[JSON, ...] = ()
     texts: tuple[tuple[str, str, str], ...] = ()  # kind, language, text
+    deprecated: Deprecated | None = None
 
 
 def child_to_parent(content: JSON) -> dict[str, JSON] | None:
@@ -385,7 +400,8 @@ def _described(content: dict[str, JSON], key: str | None, draft: Draft) -> Membe
     parents = tuple(dict.fromkeys(above for word in given for above in _references(content[word], word, name, draft)))
     below = tuple(_held(content[word], word, name, draft) for word in CHILDREN if content.get(word) not in (None, ""))
     texts = [entry for word, value in content.items() for entry in _texts_under(word, value)]
-    return Member(name, label, parents if given else None, below, tuple(texts))
+    deprecated = deprecated_object(content, label)
+    return Member(name, label, parents if given else None, below, tuple(texts), deprecated)
 
 
 def _texts_under(key: str, value: JSON) -> Iterator[tuple[str, str, str]]:
