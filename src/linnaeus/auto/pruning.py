@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from linnaeus.models.linear import LinearTaxonomyClassifier
     from linnaeus.pipeline import Pipeline
 
-__all__ = ["LARGE", "Comparison", "PruneReport", "is_large", "prune_where_equal", "stays_whole"]
+__all__ = ["LARGE", "PruneReport", "PruningComparison", "is_large", "prune_where_equal", "stays_whole"]
 
 LARGE = 50_000_000  # bytes of dense weights from which on a model is pruned: smaller ones load and answer at once
 _TOLERANCE = 0.001  # of the measure
@@ -45,7 +45,7 @@ _HALVINGS = 2
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PruningComparison:
     """A model before and after pruning, on the same documents.
 
     Attributes
@@ -92,9 +92,9 @@ class PruneReport:
         Weights that are not 0.
     bytes_before, bytes_after : int
         Weights in memory.
-    training : Comparison or None
+    training : PruningComparison or None
         On training documents with half of their features.
-    unseen : Comparison or None
+    unseen : PruningComparison or None
         On documents that the model has not seen.
     reason : str or None
         Why the model stays whole.
@@ -105,8 +105,8 @@ class PruneReport:
     weights_kept: int
     bytes_before: int
     bytes_after: int
-    training: Comparison | None = None
-    unseen: Comparison | None = None
+    training: PruningComparison | None = None
+    unseen: PruningComparison | None = None
     reason: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def prune_where_equal(
         )
         if threshold is None:
             return stays_whole(pipe, f"more than one weight in {_MOST_KEPT} matters")
-    refused: Comparison | None = None
+    refused: PruningComparison | None = None
     for t in (threshold / 2**n for n in range(_HALVINGS + 1)):
         if getattr(model, "prune_threshold_", None) != t:
             whole.pruned(t, branching(model.taxonomy_, model.nodes_), half=True).give(model)
@@ -228,7 +228,7 @@ class _Judge:
         self.answers, self.value = self._answered()
         self.best = self._best()
 
-    def compare(self, *, probabilities: bool = False) -> Comparison:
+    def compare(self, *, probabilities: bool = False) -> PruningComparison:
         """The pipeline as it is now beside what it was."""
         answers, value = self._answered()
         total = self.answers.nnz + answers.nnz
@@ -238,7 +238,7 @@ class _Judge:
             now = self._best()
             assert now is not None
             moved = float(np.abs(now - self.best).mean())
-        return Comparison(self.measure, self.X.shape[0], self.value, value, float(changed), moved)
+        return PruningComparison(self.measure, self.X.shape[0], self.value, value, float(changed), moved)
 
     def _answered(self) -> tuple[CSR, float]:
         model, taxonomy = self.pipe.model_, self.pipe.taxonomy_

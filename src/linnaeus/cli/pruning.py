@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from linnaeus.errors import ParameterError
 
 if TYPE_CHECKING:
-    from linnaeus.auto.pruning import Comparison, PruneReport
+    from linnaeus.auto.pruning import PruneReport, PruningComparison
     from linnaeus.cli.training import Labels
     from linnaeus.data import Dataset
     from linnaeus.pipeline import Pipeline
@@ -111,7 +111,7 @@ class Pruning:
         )
         return replace(done, unseen=self._unseen()) if held_out is None and done.reason is None else done
 
-    def _unseen(self) -> Comparison | None:
+    def _unseen(self) -> PruningComparison | None:
         """What the copy says that changed most."""
         found = [copy.unseen for copy in self.copies if copy.unseen is not None]
         return max(found, key=lambda one: one.changed, default=None)

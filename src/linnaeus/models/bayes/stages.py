@@ -65,7 +65,7 @@ __all__ = [
 class Anderson:
     """Feed it x and F(x), it answers where to look next.
 
-    Steps are never longer than ``most`` in any coordinate, or than that of F where it is longer and can be ``trusted``.
+    Steps are never longer than ``most`` in any coordinate.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Anderson:
         self.points: list[FloatArray] = []
         self.residuals: list[FloatArray] = []
 
-    def __call__(self, x: FloatArray, image: FloatArray, *, trusted: bool = False) -> FloatArray:
+    def __call__(self, x: FloatArray, image: FloatArray) -> FloatArray:
         residual = (image - x).ravel()
         if self.residuals and np.linalg.norm(residual) > 2 * np.linalg.norm(self.residuals[-1]):
             self.points, self.residuals = [], []  # too bold: begin again
@@ -93,8 +93,7 @@ class Anderson:
             E, D = (np.diff(np.array(A), axis=0).T for A in (self.points, self.residuals))
             gamma = np.linalg.lstsq(D, residual, rcond=1e-8)[0]
             step = residual - (E + D) @ gamma
-        most = np.maximum(np.abs(residual), self.most) if trusted else self.most
-        return x + np.clip(step, -most, most).reshape(x.shape)
+        return x + np.clip(step, -self.most, self.most).reshape(x.shape)
 
     def arrays(self) -> dict[str, FloatArray]:
         """The memory, for a checkpoint."""
@@ -103,6 +102,52 @@ class Anderson:
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Take over the memory of a checkpoint."""
         self.points, self.residuals = list(np.array(arrays["points"])), list(np.array(arrays["residuals"]))
+
+
+class AdaptedSteps:
+    """Steps of a fixed point with a length for every coordinate, for images that jump to and fro, or creep, in some.
+
+    A coordinate takes a share of its step: half of the last share where the step has changed its sign, a third more, up
+    to 8, where it has not. One whose share fell below 1/32 without becoming small is ``held`` from then on.
+
+    Examples
+    --------
+    >>> adapt, x = AdaptedSteps(), np.array([1.5, 0.0])
+    >>> for _ in range(25):
+    ...     x = adapt(x, np.array([-2.0 * x[0] + 3.0, 0.95 * x[1] + 0.1]))
+    >>> x.round(2).tolist()
+    [1.0, 2.0]
+    """
+
+    def __init__(self) -> None:
+        self.share = self.last = np.ones(0)
+        self.held = np.zeros(0, dtype=bool)
+
+    def __call__(self, x: FloatArray, image: FloatArray) -> FloatArray:
+        step = image - x
+        if self.last.shape != step.shape:
+            self.share, self.last = np.full(step.shape, 1 / _LENGTHENED), np.zeros(step.shape)
+            self.held = np.zeros(step.shape, dtype=bool)
+        longer = np.minimum(_LONGEST, _LENGTHENED * self.share)
+        self.share = np.where(step * self.last < 0, 0.5 * np.minimum(1.0, self.share), longer)
+        self.held |= (self.share < _SHORTEST) & (np.abs(step) > _SMALL)
+        self.last = step
+        return x + np.where(self.held, 0.0, self.share) * step
+
+    def change(self, before: FloatArray, now: FloatArray) -> float:
+        """The largest relative change of coordinates that are not held."""
+        relative = np.abs(now / before - 1)
+        return float(np.where(self.held, 0.0, relative).max() if self.held.shape == relative.shape else relative.max())
+
+    def arrays(self) -> dict[str, Array]:
+        """What is remembered, for a checkpoint."""
+        return {"step_share": self.share, "step_last": self.last, "step_held": self.held}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Take over the memory of a checkpoint, if it has one."""
+        if "step_share" in arrays:
+            self.share, self.last = np.array(arrays["step_share"]), np.array(arrays["step_last"])
+            self.held = np.array(arrays["step_held"], dtype=bool)
 
 
 @dataclass
@@ -120,6 +165,7 @@ class Posterior:
     covariance: FloatArray | None = None  # of the leaves, where it is full
 
 
+_LENGTHENED, _LONGEST, _SHORTEST, _SMALL = 4 / 3, 8.0, 1 / 32, 0.01  # of adapted steps
 _SHARE = 20  # of the time between two writes of a state at most this fraction (1/20) is spent on them
 
 
@@ -237,18 +283,19 @@ def maximise(
     No round is started that would take, like the last one, more time than is left. ``rounds`` are continued and kept.
     """
     rounds = Rounds() if rounds is None else rounds
-    mix, converged = Anderson(), False
+    mix, adapt, converged = Anderson(), AdaptedSteps(), False
     history: list[list[float]] = []
     objectives: list[float] = []
     state = rounds.load()
     if state is not None:
         stage.restore(state)
         mix.restore(state)
+        adapt.restore(state)
         precisions = replace(precisions, tau=np.array(state["tau"]), nu=np.array(state["nu"]))
         history, objectives = state["history"].tolist(), state["objectives"].tolist()
 
     def kept() -> dict[str, Array]:
-        arrays = stage.arrays() | mix.arrays() | {"tau": precisions.tau, "nu": precisions.nu}
+        arrays = stage.arrays() | mix.arrays() | adapt.arrays() | {"tau": precisions.tau, "nu": precisions.nu}
         return arrays | {"history": np.array(history), "objectives": np.array(objectives)}
 
     for number in range(len(history) + 1, max_iter + 1):
@@ -261,7 +308,7 @@ def maximise(
                 new = precisions.balanced(*found.balance)
             elif found.spread is not None:
                 new = precisions.well_determined(*found.spread)
-            change[0] = float(np.abs(new.mean / precisions.mean - 1).max())
+            change[0] = adapt.change(precisions.mean, new.mean)
             converged = max(change) <= tol
         history.append(change)
         objectives.append(found.objective)
@@ -272,8 +319,9 @@ def maximise(
             break
         stops = clock.over or clock.remaining < before - clock.remaining
         if learn:
+            # Balanced precisions are the maximum for given means already; few of them are not where they were before.
             balanced = found.balance is not None
-            mixed = np.exp(mix(np.log(precisions.mean), np.log(new.mean), trusted=balanced))
+            mixed = np.exp((adapt if balanced else mix)(np.log(precisions.mean), np.log(new.mean)))
             precisions = new.moved_to(np.maximum(mixed, LEAST_PRECISION) if balanced else mixed)
         if found.complete:
             rounds.save(kept, due=stops)

@@ -39,7 +39,7 @@ from linnaeus.models.kernels import LinearOrKernel, kept_documents
 from linnaeus.models.ranking.attributes import check_attributes, keyed_attributes
 from linnaeus.models.ranking.set_sizes import SET_SIZES, set_size_decoder, stored_decoder
 from linnaeus.models.ranking.unseen import (
-    HeldOutScores,
+    HeldOutRankings,
     SharedWeights,
     check_answer,
     learn_sizes,
@@ -257,7 +257,7 @@ class OnlineRanker(AllNodes, LinearOrKernel):
         self.nodes_ = nodes
         return _Trial(T, held, part)
 
-    def _add_classes(self, problem: Problem, trial: _Trial) -> HeldOutScores | None:
+    def _add_classes(self, problem: Problem, trial: _Trial) -> HeldOutRankings | None:
         """Add the classes without documents to the model of all documents, and bring all to one scale."""
         shared = SharedWeights(self.nodes_, self.attributes_, self.attribute_keys_, self._weights().answer)
         found, scored = with_all_classes(shared, problem, trial.T, trial.held, trial.part)

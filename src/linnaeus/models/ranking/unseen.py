@@ -40,7 +40,7 @@ from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
 
-__all__ = ["AllClasses", "HeldOutScores", "SharedWeights", "check_answer", "learn_sizes", "with_all_classes"]
+__all__ = ["AllClasses", "HeldOutRankings", "SharedWeights", "check_answer", "learn_sizes", "with_all_classes"]
 
 _TEXTS = "taxonomy+text"
 
@@ -152,7 +152,7 @@ class AllClasses:
 
 
 @dataclass(frozen=True)
-class HeldOutScores:
+class HeldOutRankings:
     """Scores (n_docs x nodes) and labels (n_docs x all nodes) of held-out documents."""
 
     nodes: IntArray
@@ -162,7 +162,7 @@ class HeldOutScores:
 
 def with_all_classes(
     shared: SharedWeights, problem: Problem, T: CSR, held: HeldOutNodes | None, part: SharedWeights | None
-) -> tuple[AllClasses, HeldOutScores | None]:
+) -> tuple[AllClasses, HeldOutRankings | None]:
     """All classes that have documents or texts, and the scores of held-out documents.
 
     Parameters
@@ -182,7 +182,7 @@ def with_all_classes(
     -------
     classes : AllClasses
         Classes with documents in the order of ``shared``, then the others.
-    scores : HeldOutScores or None
+    scores : HeldOutRankings or None
         Scores by ``part`` on the same scale.
     """
     taxonomy = problem.taxonomy
@@ -211,7 +211,7 @@ def with_all_classes(
 
 def _compared(
     part: SharedWeights, held: HeldOutNodes, T: CSR, counts: IntArray, n_docs: int
-) -> tuple[float, GroupScales, HeldOutScores]:
+) -> tuple[float, GroupScales, HeldOutRankings]:
     """How much texts count beside nodes above, scales of groups, and scores, on held-out documents."""
     taxonomy, X = held.problem.taxonomy, held.X
     learned = np.bincount(held.problem.Y.indices, minlength=taxonomy.n_nodes)
@@ -229,7 +229,7 @@ def _compared(
         S, held.Y[:, nodes], learned[nodes], rate, measure=_found_first, unit=2 * spread
     )  # scores of rankers have no unit of their own
     groups = group_of(learned[nodes])
-    return strength, scales, HeldOutScores(nodes, scales.slope[groups] * S + scales.shift[groups], held.Y)
+    return strength, scales, HeldOutRankings(nodes, scales.slope[groups] * S + scales.shift[groups], held.Y)
 
 
 def _found_first(S: FloatArray, gold: BoolArray) -> float:
@@ -245,7 +245,7 @@ def _found_first(S: FloatArray, gold: BoolArray) -> float:
 
 def learn_sizes(
     how: str,
-    scored: HeldOutScores | None,
+    scored: HeldOutRankings | None,
     Y: CSR,
     taxonomy: Taxonomy,
     nodes: IntArray,
@@ -257,7 +257,7 @@ def learn_sizes(
     ----------
     how : {"held_out", "training", "mean"}
         From held-out scores where there are any, from scores of training documents, or the same number for all.
-    scored : HeldOutScores or None
+    scored : HeldOutRankings or None
         Scores of held-out documents.
     Y : sparse array of shape (n_docs, n_nodes)
         Labels of the training documents.
