@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem, check_labels
-from linnaeus.data.documents import SuggestedDocuments, n_documents
+from linnaeus.data.dataset import SuggestedDocuments, n_documents
 from linnaeus.data.matrices import is_sparse
 from linnaeus.data.splits import kfold
 from linnaeus.decoding import BestLabel, Decoder, Threshold

@@ -274,6 +274,8 @@ def suggestion_files(given: list[str] | None) -> dict[str, str]:
 
 def joined_suggestions(documents: Dataset, files: dict[str, str], taxonomy: Taxonomy | None) -> Dataset:
     """Documents with the suggestions of files; tells how many documents these have."""
+    if not files:
+        return documents
     from linnaeus.data import join_suggestions
 
     with Reading().named():

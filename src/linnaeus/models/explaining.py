@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from linnaeus.data.documents import SuggestedDocuments
+from linnaeus.data.dataset import SuggestedDocuments
 from linnaeus.data.matrices import is_sparse
 from linnaeus.display import data_frame, escaped, html_table
 from linnaeus.errors import DataError, LinnaeusError, ParameterError, nearest

@@ -85,7 +85,8 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     texts: dict[int, tuple[str, str]] = {}
     marks: dict[str, int] = {}
     if named is not None:
-        texts, marks = text_columns(cells, named), deprecation_columns(cells)
+        texts = text_columns(cells, named)
+        marks = deprecation_columns(cells) if len(cells) > 2 else {}
         draft.text_columns = [cells[i] for i in texts]
         read = {*named, *texts, *marks.values()}
         draft.unused_columns = [cell for i, cell in enumerate(cells) if i not in read and cell]
