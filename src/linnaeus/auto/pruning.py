@@ -173,7 +173,7 @@ def prune_where_equal(
     >>> report.weights_kept < report.weights_before / 8, pipe.predict(["w7"]).tolist()
     (True, ['w7'])
     """
-    model: Any = pipe.model_
+    model = cast("LinearTaxonomyClassifier", pipe.model_)
     whole = LinearWeights.of(model)
     Y = check_labels(y, pipe.taxonomy_)[0]
     rows = _some(Y.shape[0])

@@ -470,10 +470,10 @@ class Search:
         self._say_how_it_ended(whole)
 
     def _by_cost(self, ranked: list[Outcome], n_docs: int) -> tuple[list[Candidate], list[Candidate]]:
-        """Candidates of a round, and those that are put off.
+        """Candidates of a round, and those that are postponed.
 
         These were stopped before, or would take more than an equal share of the round; otherwise one that is hardly
-        better takes the time in which others would have been tuned. The best is never put off.
+        better takes the time in which others would have been tuned. The best is never postponed.
         """
         assert self.budget is not None
         fair = (self.share * self.budget - self.spent) / max(1, len(ranked))

@@ -7,7 +7,7 @@ the model is pruned at the threshold of the copy.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from linnaeus.auto.pruning import prune_where_equal, stays_whole
 from linnaeus.engine import parse_bytes
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from linnaeus.auto.pruning import PruneReport, PruningComparison
     from linnaeus.cli.training import Labels
     from linnaeus.data import Dataset
+    from linnaeus.models.linear import LinearTaxonomyClassifier
     from linnaeus.pipeline import Pipeline
 
 __all__ = ["Pruning"]
@@ -86,7 +87,7 @@ class Pruning:
 
 def _prune_at(pipe: Pipeline, threshold: float) -> dict[str, Any]:
     """Drop weights below a threshold; how many stay."""
-    model: Any = pipe.model_
+    model = cast("LinearTaxonomyClassifier", pipe.model_)
     before, had_probabilities = LinearWeights.of(model), model.calibrator_ is not None
     model.prune(threshold)
     kept = LinearWeights.of(model)

@@ -10,7 +10,7 @@ import time
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from linnaeus.cli.pruning import Pruning
     from linnaeus.data import Dataset
     from linnaeus.decoding import Decoder
+    from linnaeus.lexical.model import LexicalModel
     from linnaeus.models.base import TaxonomyClassifier
     from linnaeus.pipeline import Pipeline, Transformer
     from linnaeus.taxonomy import Taxonomy
@@ -79,13 +80,14 @@ class ModelOptions(common.Group):
         str | None,
         _model(
             "--measure",
-            help="What the choice maximises: hierarchical_f1 (default), micro_f1, macro_f1, example_f1, "
+            help="Measure that the search maximises: hierarchical_f1 (default), micro_f1, macro_f1, example_f1, "
             "average_precision for rankings, or precision_at_1 for the first suggestion.",
         ),
     ] = None
     C: Annotated[float | None, _model("--C", help="Weight of the loss (default: chosen).")] = None
     set: Annotated[
-        list[str] | None, _model("--set", help="Further parameter, as tol=0.01; see `linnaeus models NAME`.")
+        list[str] | None,
+        _model("--set", help="Model parameter, such as tol=0.01; see `linnaeus models NAME`."),
     ] = None
     sources: Annotated[
         str | None,
@@ -207,8 +209,8 @@ class FeatureOptions(common.Group):
         str | None,
         _features(
             "--embedding",
-            help="Vectors of words beside the words of texts, for few documents: own (learned from the documents and "
-            "the texts of the taxonomy), wordllama (package), or the folder of a model2vec, ONNX or "
+            help="Word vectors together with the terms of texts, for few documents: own (learned from the documents "
+            "and the texts of the taxonomy), wordllama (package), or the folder of a model2vec, ONNX or "
             "sentence-transformers model; with parameters as own,weight=0.5 (default: the weight is chosen), or "
             "PATH,keep=true to hold the vectors in the model.",
         ),
@@ -251,31 +253,32 @@ class FeatureOptions(common.Group):
 class AfterOptions(common.Group):
     """What happens to a trained model."""
 
-    test: Annotated[str | None, _after("--test", help="Documents to measure on.")] = None
+    test: Annotated[str | None, _after("--test", help="Test documents, which the model is measured on.")] = None
     test_size: Annotated[
         float | None,
         _after(
             "--test-size",
-            help="Train without this share of the documents and measure on it; 0 measures nothing. Default: figures of "
-            "another training without a tenth (at most 2,000 documents).",
+            help="Hold out this share of the documents and measure on it; 0: measure nothing. By default a second "
+            "model is trained without a tenth of the documents (at most 2,000) and measured on these.",
         ),
     ] = None
     prune: Annotated[
         str,
         _after(
             "--prune",
-            help="Weights that are dropped: auto (of linear models with more than 50 MB of weights, those that change "
-            "hardly any answer), none, or a number (those below this size).",
+            help="Which weights to drop: auto (from linear models with more than 50 MB of weights, those that hardly "
+            "change any answer), none, or a number (all weights below it).",
         ),
     ] = "auto"
     calibrate: Annotated[
-        str | None, _after("--calibrate", help="Probabilities by cross-validation: isotonic or platt.")
+        str | None, _after("--calibrate", help="Fit probabilities by cross-validation: isotonic or platt.")
     ] = None
     keep_documents: Annotated[
         bool,
         _after(
             "--keep-documents",
-            help="Keep the documents' features, for similar ones in explanations and updates of RR models.",
+            help="Save the documents' features with the model: explanations then show similar documents, and RR models "
+            "can be updated.",
         ),
     ] = False
 
@@ -582,9 +585,7 @@ def _drop_last_fit(checkpoint: str) -> None:
 def train(
     data: Annotated[
         list[str] | None,
-        typer.Option(
-            "--data", "-d", help="Documents with labels; may be repeated. Only LexicalModel can be made without."
-        ),
+        typer.Option("--data", "-d", help="Documents with labels; may be repeated. Only LexicalModel needs none."),
     ] = None,
     *,
     output: Annotated[str, typer.Option("--output", "-o", help="Folder to save the model in.")],
@@ -766,7 +767,7 @@ def _train_without_documents(
     tax = taxonomy.read_if_given()
     if tax is None:
         raise ParameterError(f"--taxonomy is missing: without documents {able} is made from the texts of a taxonomy.")
-    model: Any = training.make_model(chosen.name, chosen.settings(), taxonomy=tax, **terms)
+    model = cast("LexicalModel", training.make_model(chosen.name, chosen.settings(), taxonomy=tax, **terms))
     pipe = Pipeline.of_fitted(model.fit())
     pipe.about_ = {"documents": 0, "language": taxonomy.language}
     training.save(pipe, output)

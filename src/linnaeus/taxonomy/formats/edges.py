@@ -161,7 +161,7 @@ def _add(
             raise draft.error(f"node {below!r} has two labels, {known!r} and {cells[label]!r}.", number)
     for i, (kind, language) in texts.items():
         if i < len(cells) and cells[i]:
-            draft.tell(below, ((kind, language, text) for text in split_cell(cells[i], kind)))
+            draft.add_texts(below, ((kind, language, text) for text in split_cell(cells[i], kind)))
 
 
 def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:
