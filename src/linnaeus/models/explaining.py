@@ -20,8 +20,9 @@ Which source of a mixture contributed to the score of a node, and which features
     t_v = b_v + sum_s w_vs z_sv,      z_sv = a_sv f_su + o_sv
 
 The terms of the sum are the contributions of the sources. f_su is the score of source s for a node u that stands
-for v: v itself, or the best one below it, or of a source that goes down the taxonomy the weakest on the way. Where the source
-explains f_su as a sum over features of the document, w_vs a_sv times its terms are contributions of features to t_v.
+for v: v itself, or the best one below it, or of a source that goes down the taxonomy the weakest on the way. Where
+the source explains f_su as a sum over features of the document, w_vs a_sv times its terms are the contributions of
+features to t_v.
 """
 
 from __future__ import annotations
