@@ -15,15 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 
 import numpy as np
 
 from linnaeus import metrics
 from linnaeus.auto.evaluate import MEASURES, PRECISION_AT_1, RANKING, check_measure
-from linnaeus.decoding import TopDown
-from linnaeus.decoding.probability.curves import Calibrator, fit_calibrator
+from linnaeus.decoding.probability.curves import Calibrator
 from linnaeus.errors import ParameterError, nearest
 from linnaeus.experiments.experiment import Experiment
 from linnaeus.experiments.records import (
@@ -48,7 +46,6 @@ __all__ = [
     "LabelScores",
     "ModelAnswers",
     "all_scores",
-    "curves_of",
     "document_tables",
     "label_scores",
     "main_measure",
@@ -87,13 +84,6 @@ def too_many(X: Matrix, taxonomy: Taxonomy) -> bool:
 def all_scores(model: Classifier, X: Matrix) -> FloatArray:
     """Scores of all nodes that the model can answer (n_docs x len(nodes_))."""
     return np.concatenate([np.asarray(block, dtype=np.float64) for block in model.score_blocks(X)])
-
-
-def curves_of(model: Classifier, S: FloatArray, Y: CSR) -> partial[Calibrator]:
-    """A function without arguments that fits calibration curves to scores of documents and their labels."""
-    coherent = "product" if isinstance(model.default_decoder(), TopDown) else "project"
-    own = bool(model.nested_)
-    return partial(fit_calibrator, S, Y, model.taxonomy_, model.nodes_, method="platt", coherent=coherent, own=own)
 
 
 def label_scores(

@@ -24,7 +24,6 @@ from linnaeus.serve.service import Service
 __all__ = ["router"]
 
 _POLL = 0.3  # seconds between two looks at a job whose progress is sent
-JobId = Annotated[str, Query(max_length=100)]
 Limit = Annotated[str, Field(max_length=50)]
 
 

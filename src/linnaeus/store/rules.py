@@ -456,7 +456,7 @@ def _check_classifier(model: TaxonomyClassifier, deep: bool) -> None:
     )
     if not len(nodes):
         raise StoreError(f"{name}.nodes_ is empty")
-    check_codec(model.codec_, taxonomy, nodes)
+    check_codec(model.codec_, taxonomy)
     if name in RULES:
         RULES[name](model, sizes)
     if learned.get("set_size_") is not None:
@@ -521,7 +521,7 @@ def _check_documents(value: Any, kernel: object, sizes: Sizes, where: str, deep:
         raise StoreError(f"{where} has {len(value)} documents; expected {sizes['support']}")
 
 
-def check_codec(codec: LabelCodec, taxonomy: Taxonomy, nodes: IntArray) -> None:
+def check_codec(codec: LabelCodec, taxonomy: Taxonomy) -> None:
     """Raise an error for kinds and types of labels that predictions cannot be converted to."""
     if codec.kind not in ("labels", "sets", "paths", "indicator"):
         raise StoreError(f"codec_.kind is {codec.kind!r}; expected labels, sets, paths or indicator")

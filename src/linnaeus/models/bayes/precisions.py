@@ -291,7 +291,7 @@ def draw(rows: Sequence[LearnedPrecision], target: str | Path | IO[bytes] | Axes
         return
     figure = Figure(figsize=(8, max(2.0, 0.8 + 0.28 * len(families))), layout="constrained")
     _on(families, figure.add_subplot(), title)
-    figure.savefig(cast("str | Path | IO[bytes]", target), dpi=150)
+    figure.savefig(target, dpi=150)
 
 
 def _on(families: dict[str, list[LearnedPrecision]], axes: Axes, title: str | None) -> None:
