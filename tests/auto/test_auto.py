@@ -12,9 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from linnaeus import Taxonomy, load, save
 from linnaeus.auto import AutoClassifier
-from linnaeus.auto.candidates import FAMILIES, GRID, Candidate, first_candidate, models_for
+from linnaeus.auto.candidates import FAMILIES, GRID, Candidate, Kept, first_candidate, models_for
 from linnaeus.auto.evaluate import Evaluator, Outcome, splits_of
-from linnaeus.auto.report import Kept
 from linnaeus.auto.search import Search, search
 from linnaeus.decoding import RCut
 from linnaeus.errors import CheckpointError, ParameterError

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from linnaeus import Taxonomy, load, metrics, save
-from linnaeus.auto import AutoClassifier, measures
+from linnaeus.auto import AutoClassifier
 from linnaeus.auto.candidates import Candidate, feature_variants, first_candidate
-from linnaeus.auto.evaluate import Evaluator, splits_of
+from linnaeus.auto.evaluate import Evaluator, of_answers, of_ranking, splits_of, wins
 from linnaeus.auto.search import search
 from linnaeus.errors import LinnaeusError
 from linnaeus.features import DenseFeatures, KernelMap, TextFeatures
@@ -53,7 +53,7 @@ def test_a_model_that_was_asked_for_and_cannot_learn_the_labels_is_an_error() ->
 def test_a_mixture_is_refitted_saved_and_answers_as_it_was_measured(
     tmp_path, monkeypatch, labels, n_docs, measure
 ) -> None:
-    monkeypatch.setattr(measures, "wins", lambda first, second: True)
+    monkeypatch.setattr("linnaeus.auto.search.wins", lambda first, second: True)
     real = Evaluator.mix
     monkeypatch.setattr(Evaluator, "mix", lambda self, *given: _raised(real(self, *given)))
     X, y = labels(n_docs)
@@ -191,7 +191,7 @@ def test_measures_of_weighted_documents_are_those_of_repeated_documents(measure:
     gold, answers = (TAX.indicator([[v for v in TAX.names if rng.random() < 0.3] for _ in range(30)]) for _ in "12")
     times = rng.integers(0, 4, size=30)
     W = np.array([np.ones(30), times, times * 0.25])
-    values = measures.of_answers(measure, gold, answers, TAX)(W)
+    values = of_answers(measure, gold, answers, TAX)(W)
     function, repeated = getattr(metrics, measure), np.repeat(np.arange(30), times)
     expected = [function(gold, answers, TAX), function(gold[repeated], answers[repeated], TAX)]
     assert values.tolist() == pytest.approx([*expected, expected[1]])
@@ -203,7 +203,7 @@ def test_average_precision_is_that_of_repeated_documents_with_ties() -> None:
     P = rng.integers(0, 8, size=(30, TAX.n_nodes)) / 8
     times = rng.integers(0, 4, size=30)
     repeated = np.repeat(np.arange(30), times)
-    values = measures.of_ranking(gold, P, TAX)(np.array([np.ones(30), times]))
+    values = of_ranking(gold, P, TAX)(np.array([np.ones(30), times]))
     expected = [
         metrics.au_prc(gold[rows], P[rows], TAX, method="average-precision") for rows in (np.arange(30), repeated)
     ]
@@ -212,9 +212,9 @@ def test_average_precision_is_that_of_repeated_documents_with_ties() -> None:
 
 def test_a_difference_by_chance_is_not_a_win() -> None:
     noise = np.random.default_rng(0).normal(size=200)
-    assert measures.wins(noise + 0.1, noise)
-    assert not measures.wins(noise, noise)
-    assert not measures.wins(noise[::-1] + 0.1, noise)
+    assert wins(noise + 0.1, noise)
+    assert not wins(noise, noise)
+    assert not wins(noise[::-1] + 0.1, noise)
 
 
 def test_candidates_begin_with_the_usual_parameters_and_step_along_grids() -> None:

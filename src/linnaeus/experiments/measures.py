@@ -21,7 +21,7 @@ from itertools import islice
 import numpy as np
 
 from linnaeus import metrics
-from linnaeus.auto.measures import FIRST, MEASURES, RANKING, check_measure
+from linnaeus.auto.evaluate import MEASURES, PRECISION_AT_1, RANKING, check_measure
 from linnaeus.decoding import TopDown
 from linnaeus.decoding.probability.curves import Calibrator, fit_calibrator
 from linnaeus.errors import ParameterError, nearest
@@ -148,7 +148,7 @@ _SHOWN = {
     _AREA: "AU(PRC)",
 }  # fmt: skip
 # By which models may be compared. The first suggestions of runs are not kept, so that these cannot be compared.
-MAIN = {key: _SHOWN[key] for key in (_AREA if name == RANKING else name for name in MEASURES if name != FIRST)}
+MAIN = {key: _SHOWN[key] for key in (_AREA if name == RANKING else name for name in MEASURES if name != PRECISION_AT_1)}
 _RESAMPLES = 1_000
 _BINS = 10
 _MOST_CONFUSED, _MOST_SIBLINGS = 50, 12
@@ -165,12 +165,12 @@ def main_measure(given: str) -> str:
     >>> main_measure("macro F1"), main_measure("average_precision")
     ('macro_f1', 'au_prc')
     """
-    known = [name for name in MEASURES if name != FIRST]
+    known = [name for name in MEASURES if name != PRECISION_AT_1]
     try:
         name = check_measure(given)
     except ParameterError:
         raise ParameterError(f"--measure {given}: expected {', '.join(known)}{nearest(given, known)}") from None
-    if name == FIRST:
+    if name == PRECISION_AT_1:
         raise ParameterError(
             f"--measure {given}: a shoot-out does not compare first suggestions; expected {', '.join(known)}."
         )

@@ -208,7 +208,7 @@ class JobHandlers:
             return json_answer(http, running=served.fingerprint, versions=list_versions(transaction, served.name))
 
     def promoted(self, http: HttpRequest, name: str, request: Annotated[Promotion, Body()]) -> Response:
-        """Let a version run in place of the model, which is kept as a version and can be brought back in this way."""
+        """Let a version run in place of the model, which is kept as a version and can be restored in this way."""
         check_name(http, request.by)
         review, served = self.service.review, self.service.models.get(name)
         found = promote(review, served, request.version, request.by)

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from linnaeus.lexical.model import LexicalModel
     from linnaeus.models.bayes.hblr import HBLR
     from linnaeus.models.mixed_scores import MixtureWeights
+    from linnaeus.models.ranking.online import OnlineRanker
     from linnaeus.models.structured.global_tree import GlobalTreeModel
     from linnaeus.models.structured.hm3 import HM3
     from linnaeus.models.topdown.divide_and_conquer import DivideAndConquerSVM
@@ -183,7 +184,7 @@ def _check_ridge(model: HierarchicalRLS, sizes: Sizes) -> None:
             raise StoreError("HierarchicalRLS.leverage_ refers to documents that are not kept")
 
 
-def _check_steps(model: Any, sizes: Sizes) -> None:
+def _check_steps(model: OnlineRanker, sizes: Sizes) -> None:
     if "attribute_drift_" not in vars(model):
         return
     rows = len(model.attribute_weights_)

@@ -105,7 +105,7 @@ class Anderson:
 
 
 class AdaptedSteps:
-    """Steps of a fixed point with a length for every coordinate, for images that jump to and fro, or creep, in some.
+    """Steps of a fixed point with a length for every coordinate, for maps that oscillate, or converge slowly, in some.
 
     A coordinate takes a share of its step: half of the last share where the step has changed its sign, a third more, up
     to 8, where it has not. One whose share fell below 1/32 without becoming small is ``held`` from then on.
