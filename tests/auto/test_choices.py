@@ -12,6 +12,7 @@ from linnaeus.auto.evaluate import Evaluator, splits_of
 from linnaeus.auto.search import search
 from linnaeus.errors import LinnaeusError
 from linnaeus.features import DenseFeatures, KernelMap, TextFeatures
+from linnaeus.features.documents import default_features
 from linnaeus.mixture import Mixture
 from linnaeus.registry import MODELS
 from tests.auto.test_auto import LEAVES, TAX, sets
@@ -243,6 +244,20 @@ def test_an_embedding_is_tried_where_labels_have_few_documents(monkeypatch) -> N
     assert list(many) == list(letters) == ["as they are", "log2 weighting", "texts"]
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert "words and wordllama" not in feature_variants(TextFeatures(), np.zeros((1, 1)), 3, n_docs=9, n_labels=10)
+
+
+def test_terms_of_one_document_are_tried_where_documents_are_few(monkeypatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    usual = default_features("text")
+    few = feature_variants(usual, np.zeros((1, 1)), 0, n_docs=900, n_labels=10)
+    assert [few[name].min_df for name in ("as they are", "all terms", "all terms, idf")] == [2, 1, 1]
+    assert [few[name].weighting for name in ("all terms", "all terms, idf")] == ["tfidf", "idf"]
+    assert few["words and wordllama"].features.min_df == 1
+    many = feature_variants(usual, np.zeros((1, 1)), 0, n_docs=30_000, n_labels=10)
+    given = feature_variants(default_features("text", min_df=3), np.zeros((1, 1)), 0, n_docs=900, n_labels=10)
+    assert "all terms" not in many
+    assert "all terms" not in given  # what a user asks for is not undone
+    assert given["words and wordllama"].features.min_df == 3
 
 
 def test_cuts_are_tried_where_labels_are_whole_paths_but_not_single_labels() -> None:

@@ -38,11 +38,13 @@ from sklearn.base import clone
 from linnaeus.auto import measures
 from linnaeus.auto.candidates import (
     CHARS,
+    COMMON,
     EMBEDDED,
     EMBEDDED_CHARS,
     MAP,
     PLAIN,
     PULLS,
+    RARE,
     TEXTS,
     Candidate,
     Place,
@@ -94,7 +96,8 @@ _LARGEST_LAST = 0.4  # share of the budget that the last fit of a candidate may 
 _OVER = 1.1  # times the budget that the last fit may end at, where others took longer than was forecast
 _SMALL_LAST = 0.1  # share of the budget that a last fit may always take: a far worse model would be a bad bargain
 _OVER_USUAL = 1.5  # the same where nobody gave a budget: a clearly worse model would be a bad bargain for some seconds
-_WORDS = PLAIN, CHARS, EMBEDDED, EMBEDDED_CHARS  # features that see different parts of texts
+_TERMS = PLAIN, RARE, COMMON  # words of texts
+_WORDS = *_TERMS, CHARS, EMBEDDED, EMBEDDED_CHARS  # features that see different parts of texts
 _FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how far below the best they may be
 _MIXING, _MIXING_FIRST = 3e-6, 1e-6  # seconds for each score of a mixture, and of one that learns what comes first
 _FOLD_FITS, _FOR_FOLDS = 3.0, 0.25  # fits that holding out every document takes, and the most of the budget for them
@@ -758,9 +761,9 @@ def _value(outcome: Outcome) -> float:
 
 
 def _front(outcome: Outcome) -> str:
-    """The kind of features: maps of different sizes and widths are of one kind."""
+    """The kind of features: maps of different sizes and widths are of one kind, and so are terms."""
     features = outcome.candidate.features
-    return MAP if MAP in features else features
+    return MAP if MAP in features else PLAIN if features in _TERMS else features
 
 
 def search(
