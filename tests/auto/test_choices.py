@@ -121,6 +121,7 @@ def test_the_width_of_a_map_and_the_scale_of_c_are_those_of_the_search_in_all_fi
     evaluator.run(candidate, 100)
     folds = evaluator.out_of_fold()
     assert folds.features("rbf map").gamma == evaluator.features("rbf map").gamma == evaluator.gamma
+    assert folds.features("rbf map").clip == evaluator.features("rbf map").clip == evaluator.clip
     assert folds.model(candidate).C == evaluator.model(candidate).C
     assert not folds.foldable
     assert evaluator.foldable
@@ -149,8 +150,8 @@ def test_labels_on_inner_nodes_are_learned_as_given_closed_or_the_most_specific(
 def test_a_larger_map_is_there_for_many_documents_only() -> None:
     X = np.zeros((3, 5))
     maps = ["rbf map", "wider rbf map", "narrower rbf map"]
-    assert list(feature_variants(None, X, 0, 1_000)) == ["as they are", *maps]
-    for n_docs, most in ((1_500, "1,500"), (10_000, "2,000")):
+    assert list(feature_variants(None, X, 0, 700)) == ["as they are", *maps]
+    for n_docs, most in ((900, "900"), (1_500, "1,500"), (10_000, "2,000")):
         larger = [f"{name} of {most} landmarks" for name in maps]
         assert list(feature_variants(None, X, 0, n_docs)) == ["as they are", *maps, *larger]
 

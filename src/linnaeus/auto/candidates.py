@@ -85,7 +85,7 @@ _FEW_PER_LABEL, _FEW_FOR_VECTORS = 100, 20_000  # documents of a label, and in a
 _USUAL_DF, _FEW_FOR_TERMS = 2, 20_000  # documents of a usual term, and in all, up to which terms of one are tried
 _FEW_FOR_CHARS, _CHARS_BESIDE = 5_000, 0.7  # documents up to which characters are tried beside it, and their weight
 _LANDMARKS = (600, 2_000)  # of a map, and of a larger one at most
-_ENOUGH = 1_200  # documents from which on a larger map is tried
+_ENOUGH = 800  # documents from which on a larger map is tried
 _WIDTHS = {"": 1.0, "wider ": 0.5, "narrower ": 2.0}  # of maps: times the gamma that the first of them has chosen
 
 Place = tuple[str, str, str | None, tuple["Candidate", ...]]
