@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHARS",
+    "COMMON",
     "EMBEDDED",
     "EMBEDDED_CHARS",
     "FAMILIES",
@@ -54,6 +55,7 @@ __all__ = [
     "MIXTURE",
     "PLAIN",
     "PULLS",
+    "RARE",
     "TEXTS",
     "AutoReport",
     "Candidate",
@@ -82,6 +84,7 @@ GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 PULLS = (0.0, 1.0, 10.0, float("inf"))  # from the joint model to one classifier for each label alone
 LEARN = ("given", "closed", "frontier")
 PLAIN, LOG2, CHARS, MAP = "as they are", "log2 weighting", "characters", "rbf map"
+RARE, COMMON = "all terms", "all terms, idf"  # those of one document too; and words of nearly all documents fade out
 EMBEDDED, EMBEDDED_CHARS = "words and wordllama", "words, characters and wordllama"
 TEXTS = "texts"  # no features: documents as they were read, for models that take them, or make features themselves
 MIXTURE = "Mixture"
@@ -100,9 +103,10 @@ _SHORT = 50  # mean number of characters of texts up to which n-grams of charact
 _SHORTER, _CHARACTERS = 200, 3_000_000  # or up to which they are where all texts together have no more characters
 _NARROW = 2_000  # features of sparse vectors up to which a map is tried
 _FEW_PER_LABEL, _FEW_FOR_VECTORS = 100, 20_000  # documents of a label, and in all, up to which an embedding is tried
+_USUAL_DF, _FEW_FOR_TERMS = 2, 20_000  # documents of a usual term, and in all, up to which terms of one are tried
 _FEW_FOR_CHARS, _CHARS_BESIDE = 5_000, 0.7  # documents up to which characters are tried beside it, and their weight
 _LANDMARKS = (600, 2_000)  # of a map, and of a larger one at most
-_ENOUGH = 1_200  # documents from which on a larger map is tried
+_ENOUGH = 800  # documents from which on a larger map is tried
 _WIDTHS = {"": 1.0, "wider ": 0.5, "narrower ": 2.0}  # of maps: times the gamma that the first of them has chosen
 
 Place = tuple[str, str, str | None, tuple["Candidate", ...]]
@@ -308,12 +312,17 @@ def feature_variants(
     if isinstance(features, TextFeatures):
         if getattr(features, "weighting", None) != "log2":
             variants[LOG2] = lambda: clone(features).set_params(weighting="log2", sublinear_tf=False)
+        every = features
+        if features.min_df == _USUAL_DF and n_docs <= _FEW_FOR_TERMS:
+            every = clone(features).set_params(min_df=1)
+            variants[RARE] = lambda: every
+            if features.weighting == "tfidf":
+                variants[COMMON] = lambda: clone(every).set_params(weighting="idf")
         if n_docs <= min(_FEW_PER_LABEL * n_labels, _FEW_FOR_VECTORS) and _can_embed(features):
-            variants[EMBEDDED] = partial(EmbeddedText, features, "wordllama", random_state=seed)
+            variants[EMBEDDED] = lambda: EmbeddedText(clone(every), "wordllama", random_state=seed)
             if n_docs <= _FEW_FOR_CHARS:
-                every = clone(features).set_params(min_df=1)  # with few documents, terms of one document help
-                beside = partial(EmbeddedText, every, "wordllama", characters=_CHARS_BESIDE, random_state=seed)
-                variants[EMBEDDED_CHARS] = beside
+                beside = partial(EmbeddedText, characters=_CHARS_BESIDE, random_state=seed)
+                variants[EMBEDDED_CHARS] = lambda: beside(clone(every), "wordllama")
         short = length <= _SHORT or (length <= _SHORTER and n_docs * length <= _CHARACTERS)
         if short and features.analyzer == "word" and features.stop_words is None:
             variants[CHARS] = lambda: clone(features).set_params(**parse_analyser("chars:2-5"))

@@ -141,6 +141,7 @@ class Evaluator:
     curve_seconds: float = 0.0  # of probabilities of all held-out documents, averaged, the last ones most
     measuring_seconds: float = 0.0  # of everything after the fits of a candidate, at most so far
     gamma: float | None = None  # of maps: chosen once, so that curves and C mean the same in the last fit
+    clip: float | None = None  # of maps: chosen with gamma
     _last: tuple[Place, int, TaxonomyClassifier] | None = None  # of a model that can be fitted further
 
     def __post_init__(self) -> None:
@@ -189,7 +190,7 @@ class Evaluator:
             if self.gamma is None and variant != MAP and MAP in self.variants:
                 self.matrix(MAP, 0)
             if self.gamma is not None:
-                return clone(features).set_params(gamma=self.gamma * map_width(variant))
+                return clone(features).set_params(gamma=self.gamma * map_width(variant), clip=self.clip)
         return features
 
     def matrix(self, variant: str, part: int) -> tuple[Matrix, Matrix]:
@@ -206,7 +207,7 @@ class Evaluator:
                 X = made.fit_transform(given, self.taxonomy.close(self.Y[learn], keep_root=False))
                 X_held = made.transform(given_held)
                 if isinstance(made, KernelMap) and self.gamma is None:
-                    self.gamma = made.gamma_
+                    self.gamma, self.clip = made.gamma_, made.clip_
             self.matrices[variant, part] = X, X_held
             self.seconds[variant] = self.seconds.get(variant, 0.0) + time.perf_counter() - began
             if variant not in self.scales:

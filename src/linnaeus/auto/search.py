@@ -37,12 +37,14 @@ from sklearn.base import clone
 
 from linnaeus.auto.candidates import (
     CHARS,
+    COMMON,
     EMBEDDED,
     EMBEDDED_CHARS,
     FLAT,
     MAP,
     PLAIN,
     PULLS,
+    RARE,
     TEXTS,
     AutoReport,
     Candidate,
@@ -103,14 +105,16 @@ _LAST_SPARE = 1.15  # the same, where hardly any documents are held out
 _PILOT, _PILOT_FROM = 8, 400  # a model that cannot be stopped first learns from an eighth of more documents than this
 _WIDTH_GAIN = 1.005  # times the value of the usual width of a map that another one has to have in the first round
 _CLEAR = 0.005  # below the best: a direction of C is left at once
-_FOLLOWED = 3  # places whose C is followed
+_FOLLOWED = 3  # places whose C is followed, however far below the best they are,
+_MOST_FOLLOWED, _WORTH = 8, 0.02  # and while there is time, of those that are no further below than this
 _FOR_MIXING = 0.25  # share of the budget that is left for a mixture at most, and for the last fit of its other source
 _FOR_FIRST, _FOR_ROUNDS = 0.4, 0.75  # share of the budget that is over after the first round, and after all rounds
 _LARGEST_LAST = 0.4  # share of the budget that the last fit of a candidate may take
 _OVER = 1.1  # times the budget that the last fit may end at, where others took longer than was forecast
 _SMALL_LAST = 0.1  # share of the budget that a last fit may always take: a far worse model would be a bad bargain
 _OVER_USUAL = 1.5  # the same where nobody gave a budget: a clearly worse model would be a bad bargain for some seconds
-_WORDS = PLAIN, CHARS, EMBEDDED, EMBEDDED_CHARS  # features that see different parts of texts
+_TERMS = PLAIN, RARE, COMMON  # words of texts
+_WORDS = *_TERMS, CHARS, EMBEDDED, EMBEDDED_CHARS  # features that see different parts of texts
 _FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how far below the best they may be
 _MIXING, _MIXING_FIRST = 3e-6, 1e-6  # seconds for each score of a mixture, and of one that learns what comes first
 _FOLD_FITS, _FOR_FOLDS = 3.0, 0.25  # fits that holding out every document takes, and the most of the budget for them
@@ -463,6 +467,7 @@ class Search:
             self.measure(candidate, whole)
         if "C" in self.tuned:
             self._tune(done, _FOLLOWED - 1)
+            self._tune(done, _MOST_FOLLOWED - _FOLLOWED, _WORTH)
         if not self._perfect():
             self._decide()
             if len(self.models) > 1:
@@ -546,12 +551,16 @@ class Search:
                 places[place] = one
         return list(places.values())
 
-    def _tune(self, done: set[Place], n_places: int) -> None:
-        """C and pull of the best places on as many documents as they have seen, the best place first."""
+    def _tune(self, done: set[Place], n_places: int, worth: float = float("inf")) -> None:
+        """C and pull of the best places on as many documents as they have seen, the best place first.
+
+        ``worth``: how far below the best a place may be.
+        """
         for _ in range(n_places):
             least = _sizes(self.evaluator.n_learn)[0]  # fewer are for forecasts of time only
-            rest = [one for one in self._ranked() if one.candidate.place not in done and one.n_docs >= least]
-            if not rest:
+            ranked = self._ranked()
+            rest = [one for one in ranked if one.candidate.place not in done and one.n_docs >= least]
+            if not rest or ranked[0].value - rest[0].value > worth:
                 break
             place = rest[0].candidate.place
             done.add(place)
@@ -772,9 +781,9 @@ def _value(outcome: Outcome) -> float:
 
 
 def _front(outcome: Outcome) -> str:
-    """The kind of features: maps of different sizes and widths are of one kind."""
+    """The kind of features: maps of different sizes and widths are of one kind, and so are terms."""
     features = outcome.candidate.features
-    return MAP if MAP in features else features
+    return MAP if MAP in features else PLAIN if features in _TERMS else features
 
 
 def search(

@@ -148,6 +148,8 @@ _FLAGS = {"--curves", "--demo", "--json"}
 _TEXT_OPTIONS = {
     "characters": ["--analyser", "chars:2-5"],
     "log2 weighting": ["--weighting", "log2"],
+    "all terms": ["--min-df", "1"],
+    "all terms, idf": ["--min-df", "1", "--weighting", "idf"],
     "words and wordllama": ["--embedding", "wordllama"],
 }
 
@@ -181,6 +183,8 @@ def train_command(arguments: list[str], run: Run, variant: str = "") -> str:
     if run.features is not None and "rbf map" in run.features:
         settings += ["--features", "rbf"]
     settings += _TEXT_OPTIONS.get(variant, [])
+    if variant == "words and wordllama" and not any(argument.startswith("--min-df") for argument in kept):
+        settings += ["--min-df", "1"]  # terms of one document too, unless a number was given
     return shlex.join(["linnaeus", "train", *kept, "--model", run.model, *settings, "--output", "model"])
 
 

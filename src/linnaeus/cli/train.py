@@ -194,7 +194,12 @@ class FeatureOptions(common.Group):
     """How documents become vectors."""
 
     weighting: Annotated[
-        str | None, _features("--weighting", help="Term weighting: tfidf (default), or log2 (raw counts x log2(N/n)).")
+        str | None,
+        _features(
+            "--weighting",
+            help="Term weighting: tfidf (default), idf (x ln(N/n): words of nearly all documents count nothing), or log2 "
+            "(raw counts x log2(N/n)).",
+        ),
     ] = None
     features: Annotated[
         str | None,

@@ -301,7 +301,7 @@ def _map_width(features: KernelMap, deep: bool) -> int:
         raise StoreError(f"KernelMap takes {features.n_features_in_} features, and {inputs} are made for it")
     sizes["inputs"] = features.n_features_in_
     table = "landmarks_ float[landmarks, width]\ncoefficients_ float[rows, columns]"
-    table += "\nprojection_ float[inputs, width] or null"
+    table += "\nprojection_ float[inputs, width] or null\nlimits_ float[2, width] or null"
     if features.projection_ is None:
         sizes["width"] = features.n_features_in_
     check_table(lines(table), vars(features), sizes, "KernelMap", deep=deep)
