@@ -197,8 +197,8 @@ class FeatureOptions(common.Group):
         str | None,
         _features(
             "--weighting",
-            help="Term weighting: tfidf (default), idf (x ln(N/n): words of nearly all documents count nothing), or log2 "
-            "(raw counts x log2(N/n)).",
+            help="Term weighting: tfidf (default), idf (x ln(N/n): words of nearly all documents get weight 0), or "
+            "log2 (raw counts x log2(N/n)).",
         ),
     ] = None
     features: Annotated[
