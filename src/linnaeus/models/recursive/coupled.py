@@ -366,6 +366,7 @@ class CoupledSolver(JointSolver):
     couplings: dict[int, _Coupling] = field(default_factory=dict)
     _features: IntArray = field(default_factory=lambda: np.empty(0, np.int32))  # those of all blocks
     _work: list[FloatArray] = field(default_factory=list)  # features x 16, twice
+    _inner: FloatArray | None = None  # inner weights as sweeps move them, features x vertices: see `_padded_inner`
 
     def run(
         self,
@@ -375,7 +376,7 @@ class CoupledSolver(JointSolver):
         after: Callable[[float], None],
         stopped: Callable[[], None] = lambda: None,
     ) -> bool:
-        self.tol = tol
+        self.tol, self._inner = tol, None
         self._couple()
         if self.state.sweep == 0:
             self.state.next_measure = _MEASURE_FIRST
@@ -383,6 +384,8 @@ class CoupledSolver(JointSolver):
 
         def settled() -> None:
             self._settle()
+            if self._inner is not None:
+                self._keep_inner(self._inner)
             stopped()
 
         return super().run(tol, max_iter, clock, after, settled)
@@ -394,7 +397,7 @@ class CoupledSolver(JointSolver):
                 block.U, block.measured_dual = block.measured_dual, None
 
     def release(self) -> None:
-        self.couplings, self._work = {}, []
+        self.couplings, self._work, self._inner = {}, [], None
         super().release()
 
     def _couple(self) -> None:
@@ -414,11 +417,12 @@ class CoupledSolver(JointSolver):
 
     def _place_inner(self) -> None:
         """Inner vertices where the leaves' u put them."""
-        M = self._padded_inner()
+        M = self._padded_inner() if self._inner is None else self._inner
         M[:] = 0
         for block in self.blocks:
             for panel, vertices in enumerate(blocks(M.shape[1], PANEL)):
                 M[:, vertices] += block.U @ self.couplings[block.number].reach[panel]
+        self._inner = M
         self._keep_inner(M)
 
     def _padded_inner(self) -> FloatArray:
@@ -440,14 +444,15 @@ class CoupledSolver(JointSolver):
         state.sweep += 1
         self._settle()
         whole = self.leaves.loss == "logistic" or state.sweep < _WHOLE or state.sweep % _WHOLE_EVERY == 0
-        M, orders = self._padded_inner(), self._orders()
+        if self._inner is None:
+            self._inner = self._padded_inner()
+        M, orders = self._inner, self._orders()
         gap = objective = 0.0
         for number in range(len(self.blocks)) if self.awake is None else sorted(self.awake):
             if whole:
                 self.blocks[number].active = None
             shares = self._visit(self.blocks[number], M, orders)
             gap, objective = gap + shares[0], objective + shares[1]
-        self._keep_inner(M)
         met = gap / max(objective, _TINY)
         expected = met if self.leaves.loss == "logistic" else met * min(1.0, met / state.met)
         state.met = max(met, _TINY)
