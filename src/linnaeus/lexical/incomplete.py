@@ -166,11 +166,11 @@ class IncompleteLabels:
         said = self._said_in(has, document, label)
         share = said / self._total[label]
         kept = np.flatnonzero(share >= _SHARE)
+        of_block = slice(*np.searchsorted(whole, [first * self._n_nodes, last * self._n_nodes]))
+        keys = (document[kept] + first) * self._n_nodes + self.node[label[kept]]
+        kept = kept[~np.isin(keys, whole[of_block])]
         document, label, said, share = document[kept], label[kept], said[kept], share[kept]
         node = self.node[label]
-        of_block = slice(*np.searchsorted(whole, [first * self._n_nodes, last * self._n_nodes]))
-        new = ~np.isin((document + first) * self._n_nodes + node, whole[of_block])
-        document, label, said, share, node = (array[new] for array in (document, label, said, share, node))
         order = np.lexsort((label, -said * share, node, document))
         once = np.append(True, np.diff(node[order]).astype(bool) | np.diff(document[order]).astype(bool))
         order = order[once[: len(order)]]
@@ -178,12 +178,13 @@ class IncompleteLabels:
         place = np.arange(len(order)) - np.searchsorted(document[order], document[order])
         order = order[place < _MOST]
         order = order[np.lexsort((node[order], document[order]))]
-        document, label, said, share, node = (array[order] for array in (document, label, said, share, node))
         has[:] = False
         in_title = known < ends[row]
         has[row[in_title] - first, root[in_title]] = True
-        of_title = self._said_in(has, document, label) >= said - _ROUNDING
-        return IncompleteMatches(document + first, node, label, said, share, of_title.astype(np.float64))
+        of_title = self._said_in(has, document[order], label[order]) >= said[order] - _ROUNDING
+        return IncompleteMatches(
+            document[order] + first, node[order], label[order], said[order], share[order], of_title.astype(np.float64)
+        )
 
     def _with_telling_root(self, has: BoolArray) -> tuple[IntArray, IntArray]:
         """Documents and labels of which they have a telling root, once for each, by roots of documents (rows)."""
@@ -195,4 +196,4 @@ class IncompleteLabels:
         """What the roots of documents (rows of ``has``) say about labels; sums are in the order of the roots."""
         pair, root = expanded(label, self._indptr, self._roots)
         said = np.where(has[document[pair], root], self._said[root], 0.0)
-        return np.bincount(pair, said, minlength=len(label))
+        return np.bincount(pair, said, minlength=len(label)).astype(np.float64)  # integers where there are no pairs

@@ -461,7 +461,8 @@ class LexicalModel(TaxonomyClassifier):
     def _best_of(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
         if self.ranks_by_probability:
             return super()._best_of(X, k)
-        parts = [self._best_of_some(_documents(X)[some], k) for some in blocks(len(X), _DOCUMENTS)]
+        documents = _documents(X)
+        parts = [self._best_of_some(documents[some], k) for some in blocks(len(documents), _DOCUMENTS)]
         columns, scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         return columns, scores
 
