@@ -1,4 +1,4 @@
-"""Compiled inner vertices are at their optimum, and links as determined as their twins say, for every instruction set."""
+"""Compiled inner vertices are at their optimum, links as determined as their twins say, for every instruction set."""
 
 from __future__ import annotations
 

@@ -174,8 +174,10 @@ class HBLR(LongFit, LinearTaxonomyClassifier):
     fit_intercept : bool, default=True
         Add a constant feature, with a prior like all others.
     covariance : str, default="auto"
-        Of the posterior of a label's weights: "full", "diagonal", or "auto": full up to 300 features, where all leaves
-        are found together. The diagonal takes correlated features for better known than they are.
+        Of the posterior: "full" (of a label's weights), "diagonal", "tree" (features are independent, nodes are not),
+        or "auto": full up to 300 features, where all leaves are found together; by blocks of leaves "tree" if labels
+        have 32 documents or fewer on average. Otherwise diagonal, which takes correlated features for better known
+        than they are.
     schedule : str, default="auto"
         Of "map": "together" finds all weights in one problem; "leaves" moves blocks of leaves on threads or a cluster,
         then the inner nodes (binary likelihood, M1 and M3); "auto": together up to ten million documents x labels, one
@@ -183,7 +185,9 @@ class HBLR(LongFit, LinearTaxonomyClassifier):
     posterior : bool, default=True
         False keeps no standard deviations, which take as much memory as the weights.
     tol : float, default=0.001
-        Largest relative change of precisions and weights at which training is finished.
+        Largest relative change of precisions and weights at which training is finished. With rare labels by blocks of
+        leaves: largest change of the precisions, as a weighted root mean square of their logarithms, and largest
+        relative gap of the objective to its minimum for these precisions.
     max_iter : int, default=100
         Maximum number of rounds.
     max_time : float or str, default=None
@@ -215,9 +219,9 @@ class HBLR(LongFit, LinearTaxonomyClassifier):
     -----
     There is no ``random_state``: nothing is drawn, the same documents give the same model.
 
-    Where there are many more features than the documents of a label determine, precisions of deep nodes are learned
-    very low. By blocks of leaves (``schedule``) none is learned below 1e-12. ``change_`` has the largest relative
-    change of a precision and that of the weights, round by round; a fit that ends above ``tol`` warns.
+    Where there are many more features than the documents of a label determine, ``covariance="diagonal"`` learns
+    precisions that fall by orders of magnitude from level to level, since it takes nodes for independent; "tree" does
+    not. ``change_`` has the two numbers of ``tol``, round by round; a fit that ends above it warns.
 
     Examples
     --------
@@ -421,7 +425,7 @@ class HBLR(LongFit, LinearTaxonomyClassifier):
         if not posterior.converged:
             moved = float(posterior.history[-1].max()) if len(posterior.history) else np.inf
             warn_not_converged(
-                f"stopped after {self.n_iter_} rounds with precisions or weights still moving by {moved:.2g}, more "
+                f"stopped after {self.n_iter_} rounds with a change of precisions or weights of {moved:.2g}, more "
                 f"than tol={self.tol:g}",
                 advice="increase max_iter, max_time or tol",
             )

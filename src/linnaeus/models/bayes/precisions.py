@@ -15,16 +15,21 @@ Where most features say nothing, nu creeps: what is unknown about w_n is itself 
 
 has the same fixed points and is there in some ten steps (`well_determined`).
 
-Inner vertices know of the documents only through their children, Psi_n = 1 / s_n with s_n the sum of the precisions of
-all links at n. Where there are more features than documents can determine, precisions then pull each other down the
-tree by orders of magnitude, a level a step. With gamma and the means fixed the common fixed point of all precisions is
-the maximum of a concave function of theta = log prec, found by Newton's method in a fraction of a second (`balanced`):
+This takes vertices for independent. A feature of which documents say nothing then lowers a precision all the same, by
+Psi_pi, although nothing is known about w_n - w_pi but its prior. With more features than documents can determine,
+precisions fall by orders of magnitude with every level of the tree, to 1e-19 and less, and labels lose their priors.
+With the posterior of all vertices together (of every feature by itself) the expected square is that of the link,
 
-    sum over owners  (a + terms/2) theta - b prec  -  1/2 sum over links  prec |mu_n - mu_pi|^2
-        - d/2 sum over inner vertices  log s_n  -  1/2 sum over leaves  (d - gamma_n) theta_n
+    E (w_n - w_pi)^2 = (mu_n - mu_pi)^2 + Var(w_n - w_pi),      gamma = sum (1 - prec Var(w_n - w_pi))
+    prec = (2a + gamma) / (2b + sum (mu_n - mu_pi)^2)
 
-It is maximised over prec >= 1e-12: where labels have few documents the maximum may lie at 1e-20, which is hardly a
-prior, and of which double precision cannot tell the mode. This is as if the Gamma priors ended there.
+Features of which nobody knows anything have gamma 0 and no difference: they do not matter. 2a > 0 and b > 0 keep every
+precision away from 0 and from infinity. For fixed means this is the maximum of a concave function of theta = log prec,
+
+    sum over owners  a theta - b prec  -  1/2 sum over links  prec |mu_n - mu_pi|^2  +  1/2 (terms theta - log det A)
+
+(A the precision matrix of all weights), and `newton_step` a step of Newton's method to it, one for every owner. The
+second derivative by theta is about -(2a + gamma) / 2, which is how steps are weighted in their length.
 
 Priors come from the observed Fisher information: as wide as the data alone would leave the weights.
 

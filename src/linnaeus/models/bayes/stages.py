@@ -19,8 +19,16 @@ Partial maximum a posteriori takes weights at their mode, Laplace's variances, p
              3  precisions := their posterior, given means and variances         (`precisions`)
     until neither weights nor precisions move
 
-The third step is taken in its quick form, or (`InTurn`) goes to the common fixed point of all precisions. Rounds are
-accelerated by Anderson's method: the next point mixes the last few, with the same fixed points. For an iteration
+The third step is taken in its quick form. With the posterior of the tree (``joint``), which `precisions` explains, it
+is a step of Newton's method, lengthened where it keeps its direction, and the end of a fit with rare labels is where
+
+    precisions   the weighted root mean square of the steps of log prec is at most tol
+    weights      the objective for these precisions is certified to be at most tol of its value above its least:
+                 1/2 r'A^-1 r + 1/2 sum over leaves prec |distance to the mode|^2 <= tol * objective
+
+with r the slopes of the prior at the inner vertices and A its curvature (documents only add to it). Otherwise rounds
+end when no precision and not the weights change by more than tol, relative to their size, and are accelerated by
+Anderson's method: the next point mixes the last few, with the same fixed points. For an iteration
 x <- F(x) with residuals f_k = F(x_k) - x_k, the mixture is the one whose residual, if F were linear, would be least:
 
     min over gamma |f_k - D gamma|,      x_{k+1} = F(x_k) - (E + D) gamma,      D, E: differences of f and of x
