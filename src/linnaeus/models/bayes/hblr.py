@@ -115,9 +115,11 @@ class OnDevice(InTurn):
         A = self.duals.get(part.start)
         if A is None:
             A = torch.zeros((X.n_rows, len(leaves)), device=device)
+        else:  # weights X'A / prior stay where they were, or begin again where the precision is far from its last one
+            A *= (prior / torch.as_tensor(self.before[part], device=device)).nan_to_num(posinf=0.0).float()
         start = product(X, centre.contiguous())
         newton = Newton(system, A, system.apply(A), start)
-        newton.run(_TOLERANCE, 1 if self.weights.dtype == np.float32 else _STEPS, measure=False)
+        newton.run(_TOLERANCE, 1 if self.weights.dtype == np.float32 and not self.joint else _STEPS, measure=False)
         self.duals[part.start] = newton.A
         S = newton.S + start
         W = centre + product(X.T, newton.A) / prior.float()
