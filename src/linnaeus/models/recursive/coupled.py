@@ -227,7 +227,7 @@ class _Trial:
 
 
 _MOST_PAIRS, _MOST_VERTICES = 5 * 10**7, 2000
-_FEWEST_DOCUMENTS = 2000  # with the squared hinge: of fewer, screenings leave only a handful in work
+_FEWEST_DOCUMENTS = 1000  # with the squared hinge: of fewer, screenings leave only a handful in work
 _MOST_INNER = 16  # inner weights per non-zero of the documents
 _REACH = 0.3  # part of tol that pairs may cost which are left alone
 # Of tol, as a sweep meets the gap: then the first certificate is made. The logistic loss has a quadratic expansion,
