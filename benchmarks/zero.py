@@ -1,4 +1,4 @@
-"""Nodes without documents: descriptors, newsgroups and EC numbers that training documents lack, by parents and texts."""
+"""Nodes without documents: descriptors, newsgroups and EC numbers that training lacks, by parents and label texts."""
 
 from __future__ import annotations
 
