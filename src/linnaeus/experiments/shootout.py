@@ -34,7 +34,7 @@ from linnaeus.experiments.candidates import (
     shares,
     why_not,
 )
-from linnaeus.experiments.children import ChildOutcome, in_children
+from linnaeus.experiments.children import ChildOutcome, in_children, memory_of_each
 from linnaeus.experiments.comparison import choice, chosen_by_train, compare_runs, sentence
 from linnaeus.experiments.experiment import Experiment
 from linnaeus.experiments.measures import MAIN, measures_of
@@ -235,6 +235,10 @@ class _Shootout:
             self._keep(Run(model=name, status="no time", reason=f"it was ended after {took}", budget=self.clock.limit))
         elif outcome.failure == "refused":
             self._keep(Run(model=name, status="does not apply", reason=outcome.words))
+        elif outcome.failure == "memory":  # more than `why_not` has forecast
+            most = format_bytes(memory_of_each(self.jobs))
+            reason = f"it needs more memory than the {most} that it may take"
+            self._keep(Run(model=name, status="does not apply", reason=reason))
         else:
             self._keep(Run(model=name, status="failed", reason=outcome.words))
 

@@ -34,7 +34,7 @@ __all__ = [
 
 WORD = re.compile(r"[^\W_]+(?:['\u2019]s\b)?")
 END = -1  # after every field
-_CACHED = 1_000_000  # words whose numbers are remembered
+_CACHED = 1_000_000  # words whose forms and numbers are remembered
 _LEAD = 20  # words at the beginning of a document of one field that count as its title
 
 
@@ -52,26 +52,35 @@ def fold(word: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
 
 
-@dataclass(frozen=True)
-class Normaliser:
-    """The normal form of a word: its stem, folded.
+class Normaliser(dict[str, str]):
+    """The normal form of a word: its stem, folded; found once for every word.
 
     Parameters
     ----------
     base : callable, default=None
         From a word in lower case to its stem; None takes the word as it is.
+
+    Examples
+    --------
+    >>> Normaliser()["caf\u00e9's"]
+    'cafe'
     """
 
-    base: Callable[[str], str] | None = None
+    def __init__(self, base: Callable[[str], str] | None = None) -> None:
+        super().__init__()
+        self.base = base
 
-    def __call__(self, word: str) -> str:
-        if word[-2:] in ("'s", "\u2019s"):
-            word = word[:-2]
-        return fold(word if self.base is None else self.base(word))
+    def __missing__(self, word: str) -> str:
+        bare = word[:-2] if word[-2:] in ("'s", "\u2019s") else word
+        form = fold(bare if self.base is None else self.base(bare))
+        if len(self) >= _CACHED:  # a stream of ever new words takes time, but no memory
+            self.clear()
+        self[word] = form
+        return form
 
     def words(self, text: str) -> list[str]:
         """The normal forms of the words of a text."""
-        return [self(word) for word in WORD.findall(text.lower())]
+        return [*map(self.__getitem__, WORD.findall(text.lower()))]
 
 
 class WordNumbers(dict[str, int]):
@@ -83,7 +92,7 @@ class WordNumbers(dict[str, int]):
 
     def __missing__(self, word: str) -> int:
         number = self._number_of(word)
-        if len(self) >= _CACHED:  # a stream of ever new words takes time, but no memory
+        if len(self) >= _CACHED:
             self.clear()
         self[word] = number
         return number

@@ -232,8 +232,11 @@ class PathSolver(JointSolver):
             np.copyto(before, W)
         rows, order = local.rows, np.arange(len(alpha), dtype=np.int32)
         limits = np.outer([_REST, -np.inf], np.ones(PANEL)).astype(np.float32)
-        limits[0, block.n_columns :] = -np.inf
-        extremes, shares, keep = np.zeros((2, PANEL), np.float32), np.zeros((2, PANEL)), np.empty(len(order), np.uint8)
+        extremes, shares, gain = (
+            np.zeros((2, PANEL), np.float32),
+            np.zeros((2, PANEL)),
+            np.empty(len(order), np.float32),
+        )
         first = 0.0, 0.0
         rng = np.random.default_rng([leaves.seed, self.state.sweep, block.number])
         for epoch in range(_EPOCHS):
@@ -241,9 +244,9 @@ class PathSolver(JointSolver):
             kernel.sweep(
                 rows.indptr, rows.indices, rows.data, rows.squared_norm, local.bound, weight, LOSSES[leaves.loss],
                 rows.bias, *local.labels, order, paths.T, block.n_columns, np.sqrt(_REACH * self.tol), W, alpha,
-                *limits, *extremes, shares, keep,
+                *limits, *extremes, shares, gain,
             )  # fmt: skip
-            order = order[keep[: len(order)] > 0]
+            order = order[gain[: len(order)] >= 0]
             if epoch == 0:
                 first = block.scaled(shares[0]), block.scaled(shares[1])
         inner.paths_kernel.part(

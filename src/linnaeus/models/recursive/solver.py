@@ -355,6 +355,7 @@ class JointState:
     next_move: int = _MOVE_EVERY
     measured: int = 0  # at this sweep the gap was last_gap
     last_gap: float = 1.0
+    met: float = 1.0  # relative gap as the last sweep has met it, where sweeps tell
     best_dual: float = float(np.finfo(np.float64).min)
     last_objective: float = float(np.finfo(np.float64).max)
     measure_first: bool = False  # the start may be the solution already, and has not been measured yet
