@@ -99,8 +99,10 @@ class LabelMatcher:
     --------
     >>> labels = [LabelText(4, "alternative", "Heart attack"), LabelText(7, "preferred", "Heart")]
     >>> matcher = LabelMatcher(labels)
-    >>> matcher.phrases_in("A heart-attack, not the heart of the matter")
-    [('heart-attack', 'Heart attack'), ('heart', 'Heart')]
+    >>> from linnaeus.lexical.words import as_documents
+    >>> found = matcher.find(matcher.stream(as_documents(["A heart-attack, not the heart of the matter"])))
+    >>> found.start.tolist(), found.length.tolist()  # words 1 and 2, and word 5
+    ([1, 5], [2, 1])
     """
 
     def __init__(
