@@ -21,7 +21,7 @@ from linnaeus.features.stop_words import STOP_WORDS, stop_words_of
 from linnaeus.lexical.incomplete import IncompleteLabels, root_of
 from linnaeus.lexical.labels import KINDS, LabelText, forms_of, label_texts
 from linnaeus.lexical.scattered import ScatteredPhrases
-from linnaeus.lexical.words import WORD, Normaliser, WordNumbers, WordStream, fields_of
+from linnaeus.lexical.words import WORD, Normaliser, WordCache, WordStream, fields_of
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import BoolArray, IntArray, ObjectArray
 
@@ -120,7 +120,7 @@ class LabelMatcher:
         phrase = self._build(form_words)
         self.meanings = _meanings(phrase, rows, len(self._phrase_state))
         self._number_roots(label_words)
-        self._numbers = WordNumbers(self._number_of)
+        self._numbers = WordCache(self._number_of)
 
     def _number_roots(self, label_words: list[list[str]]) -> None:
         """Roots of all words of labels; numbers beyond those of words are of words with such a root."""

@@ -521,14 +521,14 @@ class InTurn:
         away = float(np.sqrt(away / max(self.norms.sum(), 1e-300)))
         if self.rare:
             away = (float(gap.sum()) + 0.5 * float(prior @ distance**2)) / max(objective, 1e-300)
-        found = Round(self.weights, objective, away, False)
+        result = Round(self.weights, objective, away, False)
         if self.information is not None and self.joint:
-            return replace(found, links=(differences[:, None], *self._links(rho, self.information)[..., None]))
+            return replace(result, links=(differences[:, None], *self._links(rho, self.information)[..., None]))
         trace = np.zeros(tree.n_vertices)
         trace[tree.inner] = (self.weights.shape[1] / inner_stiffness(tree, rho)[tree.inner])[:, 0]
         trace[tree.leaves] = (self.weights.shape[1] - self.gamma) / prior
         own = trace[1:, None]
-        return replace(found, spread=(own + trace[tree.parent[1:], None] + differences[1:, None], own))
+        return replace(result, spread=(own + trace[tree.parent[1:], None] + differences[1:, None], own))
 
     def start(self, precisions: Precisions) -> Precisions:
         """Where rounds begin; with independent vertices priors are so wide that the first ones would be lost."""
