@@ -229,7 +229,7 @@ class KernelMap(TransformerMixin, BaseEstimator):
     def _vectors(self, X: Matrix) -> FloatArray:
         V = self.projection_
         if V is None:
-            Z = np.ascontiguousarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+            Z: FloatArray = np.ascontiguousarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
         elif is_sparse(X):  # row by row anyway
             Z = np.asarray(X @ V, dtype=np.float64)
         else:

@@ -21,7 +21,7 @@ from linnaeus.features.stop_words import STOP_WORDS, stop_words_of
 from linnaeus.lexical.incomplete import IncompleteLabels, root_of
 from linnaeus.lexical.labels import KINDS, LabelText, forms_of, label_texts
 from linnaeus.lexical.scattered import ScatteredPhrases
-from linnaeus.lexical.words import WORD, Normaliser, WordNumbers, WordStream, fields_of
+from linnaeus.lexical.words import WORD, Normaliser, WordCache, WordStream, fields_of
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import BoolArray, IntArray, ObjectArray
 
@@ -99,8 +99,10 @@ class LabelMatcher:
     --------
     >>> labels = [LabelText(4, "alternative", "Heart attack"), LabelText(7, "preferred", "Heart")]
     >>> matcher = LabelMatcher(labels)
-    >>> matcher.phrases_in("A heart-attack, not the heart of the matter")
-    [('heart-attack', 'Heart attack'), ('heart', 'Heart')]
+    >>> from linnaeus.lexical.words import as_documents
+    >>> found = matcher.find(matcher.stream(as_documents(["A heart-attack, not the heart of the matter"])))
+    >>> found.start.tolist(), found.length.tolist()  # words 1 and 2, and word 5
+    ([1, 5], [2, 1])
     """
 
     def __init__(
@@ -118,7 +120,7 @@ class LabelMatcher:
         phrase = self._build(form_words)
         self.meanings = _meanings(phrase, rows, len(self._phrase_state))
         self._number_roots(label_words)
-        self._numbers = WordNumbers(self._number_of)
+        self._numbers = WordCache(self._number_of)
 
     def _number_roots(self, label_words: list[list[str]]) -> None:
         """Roots of all words of labels; numbers beyond those of words are of words with such a root."""
