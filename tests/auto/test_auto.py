@@ -104,7 +104,9 @@ def test_later_rounds_have_fewer_candidates_and_more_documents_and_c_is_followed
 
 
 @pytest.mark.parametrize(("below", "followed"), [(0.015, True), (0.15, False)])
-def test_c_of_a_fifth_model_is_followed_while_there_is_time_unless_it_is_far_below(below: float, followed: bool) -> None:
+def test_c_of_a_fifth_model_is_followed_while_there_is_time_unless_it_is_far_below(
+    below: float, followed: bool
+) -> None:
     others = {"RRSVM": 0.604, "NodeSVM": 0.603, "OneVsRestSVM": 0.602, "OneVsRestPA": 0.601}
 
     def value(candidate, n_docs) -> float:

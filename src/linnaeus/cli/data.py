@@ -86,7 +86,7 @@ def convert_command(
         str | None,
         typer.Option(
             "--weighting",
-            help="Term weighting: tfidf (default), idf (x ln(N/n): words of nearly all documents count nothing), or log2 "
+            help="Term weighting: tfidf (default), idf (x ln(N/n): words of all documents count nothing), or log2 "
             "(raw counts x log2(N/n)).",
         ),
     ] = None,

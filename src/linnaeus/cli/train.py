@@ -193,7 +193,7 @@ class FeatureOptions(common.Group):
         str | None,
         _features(
             "--weighting",
-            help="Term weighting: tfidf (default), idf (x ln(N/n): words of nearly all documents count nothing), or log2 "
+            help="Term weighting: tfidf (default), idf (x ln(N/n): words of all documents count nothing), or log2 "
             "(raw counts x log2(N/n)).",
         ),
     ] = None

@@ -12,7 +12,9 @@ singular vectors of the training matrix.
 
 gamma="auto" tries multiples of 1 / (median squared distance) on held-out training documents: ridge regression of the
 closed label sets on a small map, the least squared error wins. clip="auto" is chosen with it: values that are far from
-the mean of their column are brought nearer, since a few of them would decide all distances. Williams and Seeger (2001); Rahimi and Recht (2007).
+the mean of their column are brought nearer, since a few of them would decide all distances.
+
+Williams and Seeger (2001); Rahimi and Recht (2007).
 """
 
 from __future__ import annotations
@@ -227,6 +229,7 @@ class KernelMap(TransformerMixin, BaseEstimator):
 
     def _vectors(self, X: Matrix) -> FloatArray:
         V = self.projection_
+        Z: FloatArray
         if V is None:
             Z = np.ascontiguousarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
         elif is_sparse(X):  # row by row anyway
