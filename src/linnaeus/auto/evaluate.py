@@ -20,7 +20,6 @@ from sklearn.base import clone
 
 from linnaeus.auto import measures
 from linnaeus.auto.candidates import (
-    MAP,
     MIXTURE,
     PLAIN,
     TEXTS,
@@ -195,30 +194,30 @@ class Evaluator:
         return (outcome.fitting + made) / len(self.splits)
 
     def features(self, variant: str) -> Transformer | None:
-        """Unfitted features; maps have the width that was chosen by the first of them, or a multiple of it."""
+        """Unfitted features; maps have the width that is chosen once, or a multiple of it."""
         features = self.variants[variant]
-        if isinstance(features, KernelMap) and features.gamma == "auto":
-            if self.gamma is None and variant != MAP and MAP in self.variants:
-                self.matrix(MAP, 0)
-            if self.gamma is not None:
-                return clone(features).set_params(gamma=self.gamma * map_width(variant), clip=self.clip)
-        return features
+        if not isinstance(features, KernelMap) or features.gamma != "auto":
+            return features
+        if self.gamma is None:  # before any fit: its seconds are not those of a fit with a map
+            learn = self.splits[0][0]
+            small = clone(features).set_params(n_components=1)
+            small.fit(take_documents(self.documents, learn), self.taxonomy.close(self.Y[learn], keep_root=False))
+            self.gamma, self.clip = small.gamma_, small.clip_
+        return clone(features).set_params(gamma=self.gamma * map_width(variant), clip=self.clip)
 
     def matrix(self, variant: str, part: int) -> tuple[Matrix, Matrix]:
         """The vectors of both sides of a split, features learned from the first."""
         if (variant, part) not in self.matrices:
-            began = time.perf_counter()
             learn, held = self.splits[part]
-            features = self.features(variant)
             given, given_held = (take_documents(self.documents, rows) for rows in (learn, held))
+            features = self.features(variant)
+            began = time.perf_counter()
             if features is None:
                 X, X_held = cast(Matrix, given), cast(Matrix, given_held)
             else:
                 made = clone(features)
                 X = made.fit_transform(given, self.taxonomy.close(self.Y[learn], keep_root=False))
                 X_held = made.transform(given_held)
-                if isinstance(made, KernelMap) and self.gamma is None:
-                    self.gamma, self.clip = made.gamma_, made.clip_
             self.matrices[variant, part] = X, X_held
             self.seconds[variant] = self.seconds.get(variant, 0.0) + time.perf_counter() - began
             if variant not in self.scales:
