@@ -123,6 +123,15 @@ def test_c_of_a_fifth_model_is_followed_while_there_is_time_unless_it_is_far_bel
     assert (run.best().candidate.model == "OneVsRestLogistic") == followed
 
 
+def test_a_model_that_is_searched_alone_is_tried_with_other_terms_on_all_documents() -> None:
+    evaluator = Fixed(lambda candidate, n_docs: 0.5 + 0.1 * ((candidate.features == "all terms") == (n_docs == 9_600)))
+    evaluator.variants = {name: None for name in ("as they are", "all terms", "characters", "texts")}
+    run = Search(evaluator, 1e9, lambda line: None, ["OneVsRestSVM"])
+    run.run()
+    assert run.best().candidate.features == "all terms"
+    assert ("characters", 9_600) not in [(candidate.features, n_docs) for candidate, n_docs in evaluator.calls]
+
+
 def test_a_small_budget_ends_the_search_early_keeps_time_for_the_last_fit_and_is_reported(monkeypatch) -> None:
     evaluator = Fixed(prefers("RRSVM", 1.0))
     monkeypatch.setattr("linnaeus.auto.search.time.perf_counter", lambda: evaluator.now)

@@ -61,7 +61,7 @@ _OUT_OF_FOLD = 3  # parts in which every document is held out once; more gain no
 _NEARLY_ONE = 1.1  # mean number of labels
 _USUAL_TOL, _TOL = 1e-3, 1e-2  # gap of most models, and of the same here: equal in quality, in half the time
 _MIXTURE_C = (0.3, 0.03)
-_EXPECTED, _NEARLY = "expected", 0.001  # a cut that is taken where it is no further below the best than this
+_EXPECTED, _NEARLY = "expected", 0.001  # a cut that is taken where it is at most this far below the best
 _MANY_NODES = 3_000  # from which curves of single nodes are not projected on DAGs
 
 Split = tuple[IntArray, IntArray]

@@ -90,7 +90,7 @@ _PILOT, _PILOT_FROM = 8, 400  # a model that cannot be stopped first learns from
 _WIDTH_GAIN = 1.005  # times the value of the usual width of a map that another one has to have in the first round
 _CLEAR = 0.005  # below the best: a direction of C is left at once
 _FOLLOWED = 3  # places whose C is followed, however far below the best they are,
-_MOST_FOLLOWED, _WORTH = 8, 0.02  # and while there is time, of those that are no further below than this
+_MOST_FOLLOWED, _WORTH = 8, 0.02  # and while there is time, of those that are at most this far below
 _FOR_MIXING = 0.25  # share of the budget that is left for a mixture at most, and for the last fit of its other source
 _FOR_FIRST, _FOR_ROUNDS = 0.4, 0.75  # share of the budget that is over after the first round, and after all rounds
 _LARGEST_LAST = 0.4  # share of the budget that the last fit of a candidate may take
@@ -566,11 +566,15 @@ class Search:
                     break
 
     def _try_other_words(self) -> None:
-        """The best candidate with other parts of texts: words, characters or vectors of words, to mix it with."""
-        best, kinds = self.best(), [name for name in _WORDS if name in self.evaluator.variants]
+        """The best candidate with other parts of texts: words, characters or vectors of words, to mix it with.
+
+        A model that is searched alone, and cannot be mixed, is tried with other terms only.
+        """
+        words = _WORDS if len(self.models) > 1 else _TERMS
+        best, kinds = self.best(), [name for name in words if name in self.evaluator.variants]
         if best is None or best.n_docs < self.evaluator.n_learn or best.candidate.features == TEXTS:
             return
-        for features in kinds if len(self.models) > 1 else ():
+        for features in kinds:
             self.measure(replace(best.candidate, features=features), best.n_docs)
 
     def _larger(self, features: str) -> list[str]:
