@@ -124,8 +124,9 @@ def test_c_of_a_fifth_model_is_followed_while_there_is_time_unless_it_is_far_bel
 
 
 def test_a_model_that_is_searched_alone_is_tried_with_other_terms_on_all_documents() -> None:
-    evaluator = Fixed(lambda candidate, n_docs: 0.5 + 0.1 * ((candidate.features == "all terms") == (n_docs == 9_600)))
-    evaluator.variants = {name: None for name in ("as they are", "all terms", "characters", "texts")}
+    values = {"as they are": (0.5, 0.6), "all terms": (0.4, 0.7)}  # with few documents, and with all
+    evaluator = Fixed(lambda candidate, n_docs: values.get(candidate.features, (0.1, 0.1))[n_docs == 9_600])
+    evaluator.variants = dict.fromkeys(("as they are", "all terms", "characters", "texts"))
     run = Search(evaluator, 1e9, lambda line: None, ["OneVsRestSVM"])
     run.run()
     assert run.best().candidate.features == "all terms"
