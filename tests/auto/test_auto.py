@@ -103,7 +103,9 @@ def test_later_rounds_have_fewer_candidates_and_more_documents_and_c_is_followed
 
 
 @pytest.mark.parametrize(("below", "followed"), [(0.015, True), (0.15, False)])
-def test_c_of_a_fifth_model_is_followed_in_time_unless_it_is_far_below(below: float, followed: bool) -> None:
+def test_c_of_a_fifth_model_is_followed_while_there_is_time_unless_it_is_far_below(
+    below: float, followed: bool
+) -> None:
     others = {"RRSVM": 0.604, "NodeSVM": 0.603, "OneVsRestSVM": 0.602, "OneVsRestPA": 0.601}
 
     def value(candidate, n_docs) -> float:
@@ -118,6 +120,16 @@ def test_c_of_a_fifth_model_is_followed_in_time_unless_it_is_far_below(below: fl
     run = begun(evaluator)
     run.run()
     assert (run.best().candidate.model == "OneVsRestLogistic") == followed
+
+
+def test_a_model_that_is_searched_alone_is_tried_with_other_terms_on_all_documents() -> None:
+    values = {"as they are": (0.5, 0.6), "all terms": (0.4, 0.7)}  # with few documents, and with all
+    evaluator = Fixed(lambda candidate, n_docs: values.get(candidate.features, (0.1, 0.1))[n_docs == 9_600])
+    evaluator.variants = dict.fromkeys(("as they are", "all terms", "characters", "texts"))
+    run = Search(evaluator, 1e9, lambda line: None, ["OneVsRestSVM"])
+    run.run()
+    assert run.best().candidate.features == "all terms"
+    assert ("characters", 9_600) not in [(candidate.features, n_docs) for candidate, n_docs in evaluator.calls]
 
 
 def test_a_small_budget_ends_the_search_early_keeps_time_for_the_last_fit_and_is_reported(monkeypatch) -> None:

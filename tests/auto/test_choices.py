@@ -247,6 +247,18 @@ def test_an_embedding_is_tried_where_labels_have_few_documents(monkeypatch) -> N
     assert "words and wordllama" not in feature_variants(TextFeatures(), np.zeros((1, 1)), 3, n_docs=9, n_labels=10)
 
 
+@pytest.mark.parametrize(("expected", "taken"), [(0.8995, "expected"), (0.895, "scut")])
+def test_of_nearly_equal_cuts_the_expected_one_is_taken(monkeypatch, expected: float, taken: str) -> None:
+    X, y = sets(420)
+    Y = TAX.indicator(y)
+    evaluator = Evaluator(X, Y, TAX, {"as they are": None}, splits_of(Y, 0), "micro_f1", 0)
+    held = evaluator.run(first_candidate("OneVsRestSVM"), evaluator.n_learn).held
+    values = {"expected": expected, "scut": 0.9, "instance_cut": 0.1}
+    monkeypatch.setattr(Evaluator, "_crossed", lambda self, held, cut, way: cut.name)
+    monkeypatch.setattr(Evaluator, "value", lambda self, answers: values[answers])
+    assert evaluator.best_cut(held, 0.2, "project") == (values[taken], taken, taken)
+
+
 def test_terms_of_one_document_are_tried_where_documents_are_few(monkeypatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     usual = default_features("text")

@@ -30,7 +30,6 @@ from scipy import sparse
 from sklearn.base import clone
 
 from linnaeus.auto.candidates import (
-    MAP,
     MIXTURE,
     PLAIN,
     TEXTS,
@@ -93,6 +92,7 @@ _OUT_OF_FOLD = 3  # parts in which every document is held out once; more gain no
 _NEARLY_ONE = 1.1  # mean number of labels
 _USUAL_TOL, _TOL = 1e-3, 1e-2  # gap of most models, and of the same here: equal in quality, in half the time
 _MIXTURE_C = (0.3, 0.03)
+_EXPECTED, _NEARLY = "expected", 0.001  # a cut that is taken where it is at most this far below the best
 _MANY_NODES = 3_000  # from which curves of single nodes are not projected on DAGs
 
 Split = tuple[IntArray, IntArray]
@@ -184,30 +184,30 @@ class Evaluator:
         return (outcome.fitting + made) / len(self.splits)
 
     def features(self, variant: str) -> Transformer | None:
-        """Unfitted features; maps have the width that was chosen by the first of them, or a multiple of it."""
+        """Unfitted features; maps have the width that is chosen once, or a multiple of it."""
         features = self.variants[variant]
-        if isinstance(features, KernelMap) and features.gamma == "auto":
-            if self.gamma is None and variant != MAP and MAP in self.variants:
-                self.matrix(MAP, 0)
-            if self.gamma is not None:
-                return clone(features).set_params(gamma=self.gamma * map_width(variant), clip=self.clip)
-        return features
+        if not isinstance(features, KernelMap) or features.gamma != "auto":
+            return features
+        if self.gamma is None:  # before any fit: its seconds are not those of a fit with a map
+            learn = self.splits[0][0]
+            small = clone(features).set_params(n_components=1)
+            small.fit(take_documents(self.documents, learn), self.taxonomy.close(self.Y[learn], keep_root=False))
+            self.gamma, self.clip = small.gamma_, small.clip_
+        return clone(features).set_params(gamma=self.gamma * map_width(variant), clip=self.clip)
 
     def matrix(self, variant: str, part: int) -> tuple[Matrix, Matrix]:
         """The vectors of both sides of a split, features learned from the first."""
         if (variant, part) not in self.matrices:
-            began = time.perf_counter()
             learn, held = self.splits[part]
-            features = self.features(variant)
             given, given_held = (take_documents(self.documents, rows) for rows in (learn, held))
+            features = self.features(variant)
+            began = time.perf_counter()
             if features is None:
                 X, X_held = cast(Matrix, given), cast(Matrix, given_held)
             else:
                 made = clone(features)
                 X = made.fit_transform(given, self.taxonomy.close(self.Y[learn], keep_root=False))
                 X_held = made.transform(given_held)
-                if isinstance(made, KernelMap) and self.gamma is None:
-                    self.gamma, self.clip = made.gamma_, made.clip_
             self.matrices[variant, part] = X, X_held
             self.seconds[variant] = self.seconds.get(variant, 0.0) + time.perf_counter() - began
             if variant not in self.scales:
@@ -426,15 +426,25 @@ class Evaluator:
         return function(draws(len(self.rows), n_pairs, weights, self.seed))
 
     def best_cut(self, held: HeldOutScores, own: float, way: str, *, last: bool = True) -> tuple[float, str, CSR]:
-        """(value, cut, answers) of the best of all cuts, each fitted on one half and measured on the other."""
+        """(value, cut, answers) of the best of all cuts, each fitted on one half and measured on the other.
+
+        Of nearly equal ones the expected cut is taken: it maximises the measure by curves of half of the documents
+        here, and by those of all of them, or of all training documents, afterwards.
+        """
         assert held.own is not None
         best = own, OWN, held.own
         if self.decoder is not None and self.decoder != OWN:
             best = -np.inf, OWN, held.own  # the given one, even where the model's own is better
+        expected = None
         for name, cut in self.cuts(held, last=last).items():
             answers = self._crossed(held, cut, way)
-            if answers is not None and (value := self.value(answers)) > best[0]:
-                best = value, name, answers
+            if answers is None:
+                continue
+            found = self.value(answers), name, answers
+            best = found if found[0] > best[0] else best
+            expected = found if name == _EXPECTED else expected
+        if expected is not None and best[0] - expected[0] <= _NEARLY:
+            return expected
         if not np.isfinite(best[0]):
             raise DataError(f"The held-out documents are too few to fit the decoder {self.decoder}.")
         return best
@@ -452,7 +462,7 @@ class Evaluator:
             return thresholds
         found: dict[str, Decoder] = {}
         if not isinstance(held.S, TopScores):
-            found["expected"] = ExpectedCut(cut_measure(self.measure), at_least_one=not some)
+            found[_EXPECTED] = ExpectedCut(cut_measure(self.measure), at_least_one=not some)
         if not last:
             return found | thresholds
         return found | thresholds | {"instance_cut": InstanceCut(target="f1", at_least_one=not some)}

@@ -582,11 +582,15 @@ class Search:
                     break
 
     def _try_other_words(self) -> None:
-        """The best candidate with other parts of texts: words, characters or vectors of words, to mix it with."""
-        best, kinds = self.best(), [name for name in _WORDS if name in self.evaluator.variants]
+        """The best candidate with other parts of texts: words, characters or vectors of words, to mix it with.
+
+        A model that is searched alone, and cannot be mixed, is tried with other terms only.
+        """
+        words = _WORDS if len(self.models) > 1 else _TERMS
+        best, kinds = self.best(), [name for name in words if name in self.evaluator.variants]
         if best is None or best.n_docs < self.evaluator.n_learn or best.candidate.features == TEXTS:
             return
-        for features in kinds if len(self.models) > 1 else ():
+        for features in kinds:
             self.measure(replace(best.candidate, features=features), best.n_docs)
 
     def _larger(self, features: str) -> list[str]:

@@ -86,7 +86,7 @@ def convert_command(
         str | None,
         typer.Option(
             "--weighting",
-            help="Term weighting: tfidf (default), idf (x ln(N/n): words of nearly all documents get weight 0), or "
+            help="Term weighting: tfidf (default), idf (x ln(N/n): words of all documents get weight 0), or "
             "log2 (raw counts x log2(N/n)).",
         ),
     ] = None,

@@ -197,7 +197,7 @@ class FeatureOptions(common.Group):
         str | None,
         _features(
             "--weighting",
-            help="Term weighting: tfidf (default), idf (x ln(N/n): words of nearly all documents get weight 0), or "
+            help="Term weighting: tfidf (default), idf (x ln(N/n): words of all documents get weight 0), or "
             "log2 (raw counts x log2(N/n)).",
         ),
     ] = None

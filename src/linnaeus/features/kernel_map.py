@@ -12,8 +12,9 @@ singular vectors of the training matrix.
 
 gamma="auto" tries multiples of 1 / (median squared distance) on held-out training documents: ridge regression of the
 closed label sets on a small map, the least squared error wins. clip="auto" is chosen with it: values that are far from
-the mean of their column are brought nearer, since a few of them would decide all distances. Williams
-and Seeger (2001); Rahimi and Recht (2007).
+the mean of their column are brought nearer, since a few of them would decide all distances.
+
+Williams and Seeger (2001); Rahimi and Recht (2007).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ CLIPS = (3.0, 1.5)  # deviations from the mean of a column
 _CLIP_GAIN = 0.998  # times the error without clipping that clipped vectors have to have
 _PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # of ridge regression, times the number of documents
 _DRAWN, _FEW = 2_000, 1_000  # documents that choose gamma, and up to which every quarter of them is held out
-_SMALL = 300  # landmarks of the maps that gamma is chosen with
+_SMALL, _SMALLER = 300, 200  # landmarks of the maps that gamma is chosen with; the same where every quarter is held out
 _OFTEN = 5  # documents of a node that takes part in the choice
 _WIDTH = 256  # dimensions that sparse vectors are projected to
 _ROWS = 64  # rows of a product; always the same number, so that rounding does not depend on the batch
@@ -190,13 +191,15 @@ class KernelMap(TransformerMixin, BaseEstimator):
         return Z
 
     def _choose_clip(self, Z: FloatArray, y: Any) -> FloatArray:
-        """Clip vectors where they predict held-out labels better, each kind with its best gamma; the vectors."""
+        """Clip vectors where they predict held-out labels better, with a gamma near the best one; the vectors."""
         least = _CLIP_GAIN * min(self.gamma_errors_.values())
+        best = list(self.gamma_errors_.values()).index(min(self.gamma_errors_.values()))
+        factors = GAMMAS[max(0, best - 1) : best + 2]
         for clip in CLIPS:
             limits, rng = _limits(Z, clip), np.random.default_rng(self.random_state)
             clipped = _clipped(Z, limits)
             scale = 1.0 / _median_squared_distance(clipped, rng)
-            errors = _errors(clipped, y, [factor * scale for factor in GAMMAS], rng)
+            errors = _errors(clipped, y, [factor * scale for factor in factors], rng)
             if min(errors.values()) < least:
                 least = min(errors.values())
                 self.clip_, self.limits_, self.gamma_errors_ = clip, limits, errors
@@ -228,8 +231,9 @@ class KernelMap(TransformerMixin, BaseEstimator):
 
     def _vectors(self, X: Matrix) -> FloatArray:
         V = self.projection_
+        Z: FloatArray
         if V is None:
-            Z: FloatArray = np.ascontiguousarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+            Z = np.ascontiguousarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
         elif is_sparse(X):  # row by row anyway
             Z = np.asarray(X @ V, dtype=np.float64)
         else:
@@ -377,7 +381,8 @@ def _errors(Z: FloatArray, y: Any, gammas: list[float], rng: np.random.Generator
     """
     Y: CSR = check_labels(y, None, len(Z))[0]
     rows = rng.permutation(len(Z))[:_DRAWN]
-    quarters = [rows[: len(rows) // 4]] if len(rows) > _FEW else np.array_split(rows, 4)
+    few = len(rows) <= _FEW
+    quarters = np.array_split(rows, 4) if few else [rows[: len(rows) // 4]]
     errors, worst = np.zeros((len(gammas), len(_PENALTIES))), 0.0
     for held in quarters:
         learn = rows[~np.isin(rows, held)]
@@ -388,13 +393,16 @@ def _errors(Z: FloatArray, y: Any, gammas: list[float], rng: np.random.Generator
         mean = T.mean(axis=0)
         worst += float(((T_held - mean) ** 2).sum())
         for g, gamma in enumerate(gammas):
-            errors[g] += _ridge_errors(Z[learn], Z[held], T - mean, T_held - mean, gamma)
+            errors[g] += _ridge_errors(
+                Z[learn], Z[held], Z[learn[: _SMALLER if few else _SMALL]], T - mean, T_held - mean, gamma
+            )
     return {} if worst <= 0 else dict(zip(gammas, (errors.min(axis=1) / worst).tolist(), strict=True))
 
 
-def _ridge_errors(Z: FloatArray, Z_held: FloatArray, T: FloatArray, T_held: FloatArray, gamma: float) -> list[float]:
-    """Squared error of the held-out targets by every penalty, on a small map of this width."""
-    landmarks = Z[:_SMALL]
+def _ridge_errors(
+    Z: FloatArray, Z_held: FloatArray, landmarks: FloatArray, T: FloatArray, T_held: FloatArray, gamma: float
+) -> list[float]:
+    """Squared error of the held-out targets by every penalty, on a map of this width."""
     W = _inverse_root(_rbf(landmarks, landmarks, gamma))
     phi, phi_held = (_rbf(part, landmarks, gamma) @ W for part in (Z, Z_held))
     centre = phi.mean(axis=0)
