@@ -160,7 +160,7 @@ def test_prior_parameters_are_sums_over_children() -> None:
 
 def test_stopping_early_is_said() -> None:
     X, y, tax = images()
-    with pytest.warns(ConvergenceWarning, match="stopped after 2 rounds with a change of precisions or weights"):
+    with pytest.warns(ConvergenceWarning, match="change of precisions, or a change or gap of weights, of"):
         HBLR(tax, max_iter=2).fit(X, y)
 
 

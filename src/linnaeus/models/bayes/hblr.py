@@ -427,8 +427,8 @@ class HBLR(LongFit, LinearTaxonomyClassifier):
         if not posterior.converged:
             moved = float(posterior.history[-1].max()) if len(posterior.history) else np.inf
             warn_not_converged(
-                f"stopped after {self.n_iter_} rounds with a change of precisions or weights of {moved:.2g}, more "
-                f"than tol={self.tol:g}",
+                f"stopped after {self.n_iter_} rounds with a change of precisions, or a change or gap of weights, of "
+                f"{moved:.2g}, more than tol={self.tol:g}",
                 advice="increase max_iter, max_time or tol",
             )
 
