@@ -1,4 +1,4 @@
-"""Nodes without documents: MeSH descriptors and newsgroups that training documents lack, by parents and label texts."""
+"""Nodes without documents: descriptors, newsgroups and EC numbers that training lacks, by parents and label texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from benchmarks import machine
+from benchmarks import machine, problems
 from benchmarks.lexical import citations, mesh
 from benchmarks.problems.base import DATA
 from linnaeus import (
@@ -26,6 +26,7 @@ from linnaeus import (
     Taxonomy,
 )
 from linnaeus.features.embedding import EmbeddedText
+from linnaeus.features.spectrum import SpectrumFeatures
 from linnaeus.features.text import TextFeatures
 from linnaeus.lexical.model import NOT_FOUND
 from linnaeus.lexical.words import as_documents
@@ -36,6 +37,7 @@ TERMS: dict[str, Any] = {"sublinear_tf": True, "min_df": 2, "stop_words": "engli
 EMBEDDINGS = ("none", "own", "wordllama")
 WEIGHT = 0.3  # of the embedding, chosen on training posts
 MODELS = ("OneVsRestSVM", "RRSVM", "RRSVM, all", "LexicalModel", "Mixture, flat", "Mixture, all")
+WITHOUT_TEXTS = ("OneVsRestSVM", "RRSVM without texts")
 LEFT_OUT = ("OneVsRestSVM", "exact labels", "LexicalModel", "RRSVM without texts", "RRSVM, all", "Mixture, flat")
 RANKERS = {
     f"{model.__name__}{answer}": model
@@ -58,7 +60,7 @@ class Corpus:
     def __init__(
         self, taxonomy: Taxonomy, train: list[dict[str, Any]], test: list[dict[str, Any]], embedding: str = "none"
     ) -> None:
-        self.taxonomy, self.test = taxonomy, test
+        self.taxonomy, self.test, self.unseen_cost = taxonomy, test, 0.01
         self.texts, self.test_texts = ([_whole(d["text"]) for d in part] for part in (train, test))
         self.embedding = embedding
         features = self.features()
@@ -81,6 +83,20 @@ class Corpus:
         Y.data = Y.data * shown[Y.indices]
         Y.eliminate_zeros()
         return Y, np.sort(nodes)
+
+
+class Proteins(Corpus):
+    """Sequences with EC numbers, some at random, as substrings of three letters; the numbers have no texts."""
+
+    def __init__(self, documents: int, test: int) -> None:
+        problem = problems.load("enzyme_ec")
+        self.taxonomy, self.test = problem.taxonomy, []
+        rng, features = np.random.default_rng(0), SpectrumFeatures(p=3)
+        rows, held = (rng.permutation(len(X))[:n] for X, n in ((problem.X, documents), (problem.X_test, test)))
+        self.X = features.fit_transform(problem.X[rows].tolist())
+        self.X_test = features.transform(problem.X_test[held].tolist())
+        self.Y, self.Y_test = problem.Y[rows], problem.Y_test[held]
+        self.T, self.n_embedding = sparse.csr_array((self.taxonomy.n_nodes, self.X.shape[1])), 0
 
 
 def _whole(text: Any) -> str:
@@ -129,7 +145,8 @@ def _scores(corpus: Corpus, name: str, tol: float, Y: sparse.csr_array | None = 
         joint = RRSVM(answer="all", random_state=0, tol=tol)
         model = joint if name.endswith("all") else OneVsRestSVM(random_state=0, tol=tol)
         sources = [("words", Pipeline(model, corpus.features())), ("labels", LexicalModel())]
-        mixture = Mixture(sources, corpus.taxonomy, cv=3, learn="given").fit(corpus.texts, Y)
+        how = {"cv": 3, "learn": "given", "unseen_cost": corpus.unseen_cost}
+        mixture = Mixture(sources, corpus.taxonomy, **how).fit(corpus.texts, Y)
         return mixture.nodes_, mixture.decision_function(corpus.test_texts), 0.0
     if name == "LexicalModel":
         lexical = LexicalModel(corpus.taxonomy).fit()
@@ -249,13 +266,15 @@ def run(arguments: list[str]) -> dict[str, Any]:
     )
     parser.add_argument("--draws", type=int, default=5, help="draws of hidden newsgroups")
     parser.add_argument("--embedding", choices=EMBEDDINGS, default="none", help="beside the terms of documents")
-    parser.add_argument("--parts", nargs="+", default=["compare", "leave_out", "newsgroups"])
+    parser.add_argument("--unseen-cost", type=float, default=0.01, help="of mixtures")
+    parser.add_argument("--parts", nargs="+", default=["compare", "leave_out", "newsgroups", "enzymes"])
     options = parser.parse_args(arguments)
     result: dict[str, Any] = {"machine": machine.describe()}
     if {"compare", "leave_out"} & set(options.parts):
         whole = mesh()
         train, test = citations(whole)
         corpus = Corpus(first_parents(whole), train[: options.documents], test[: options.test], options.embedding)
+        corpus.unseen_cost = options.unseen_cost
     if "compare" in options.parts:
         result["compare"] = compare(corpus, options.tol, options.models)
     if "leave_out" in options.parts:
@@ -265,4 +284,9 @@ def run(arguments: list[str]) -> dict[str, Any]:
         result["newsgroups"] = [
             leave_out(posts, options.share, options.tol, seed, options.left_out) for seed in range(options.draws)
         ]
+    if "enzymes" in options.parts and (DATA / "enzyme_ec").exists():
+        proteins = Proteins(options.documents, options.test)
+        models = [model for model in options.left_out if model in WITHOUT_TEXTS]
+        draws = range(options.draws)
+        result["enzymes"] = [leave_out(proteins, options.share, options.tol, seed, models) for seed in draws]
     return result

@@ -21,14 +21,14 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem, check_labels
-from linnaeus.data.documents import SuggestedDocuments, n_documents
+from linnaeus.data.dataset import SuggestedDocuments, n_documents
 from linnaeus.data.matrices import is_sparse
 from linnaeus.data.splits import kfold
 from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding.base import stacked
 from linnaeus.decoding.probability.coherence import smoothed
 from linnaeus.engine import blocks, rows_that_fit
-from linnaeus.errors import DataError, ParameterError, nearest, warn_user
+from linnaeus.errors import DataError, ParameterError, check_number, nearest, warn_user
 from linnaeus.features.documents import DocumentTransformer
 from linnaeus.lexical.words import as_documents, one_document
 from linnaeus.models.base import TaxonomyClassifier
@@ -36,6 +36,7 @@ from linnaeus.models.classifier import Classifier
 from linnaeus.models.explaining import MixtureExplanation, best_answer, explain_mixture, one_row
 from linnaeus.models.fitting import check_solver, require_two_classes
 from linnaeus.models.mixed_scores import (
+    COST,
     FIRST,
     MixtureWeights,
     SourceScores,
@@ -87,6 +88,9 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         documents that have a node and one above it as labels, and does not add ancestors. "first" is for many labels
         of which the first suggestion counts: scores are those of a soft-max, nodes with similar numbers of documents
         share their weights, and one label is answered.
+    unseen_cost : float, default=0.01
+        Where documents have label sets: share of the labels with documents among the ten best of a document that nodes
+        without documents may replace. Larger values suggest more of these nodes, at the cost of the others.
     random_state : int, default=0
         Which documents are in which fold, and the seeds of sources that have none.
     verbose : int, default=0
@@ -131,6 +135,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         tol: float = 1e-6,
         max_iter: int = 100,
         learn: str = "closed",
+        unseen_cost: float = COST,
         random_state: int | None = 0,
         verbose: int = 0,
     ) -> None:
@@ -141,6 +146,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         self.tol = tol
         self.max_iter = max_iter
         self.learn = learn
+        self.unseen_cost = unseen_cost
         self.random_state = random_state
         self.verbose = verbose
 
@@ -195,6 +201,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         super()._check_parameters()
         check_solver(self)
         learns_closed(self.learn)
+        check_number("unseen_cost", self.unseen_cost, least=0)
         sources = self._sources()
         if not isinstance(sources, list) or not sources:
             raise ParameterError(f"sources={sources!r}; expected a list of (name, estimator).")
@@ -297,7 +304,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
             left = None if len(documents) == Y.shape[0] else counts - held_out
             mixture = learn_first(*given_to, *limits, learned_from=left, counts=counts)
         else:
-            mixture = learn_weights(*given_to, single, *limits, closed=learn)
+            mixture = learn_weights(*given_to, single, *limits, closed=learn, unseen_cost=float(self.unseen_cost))
         if fitted is None:
             fitted = [
                 model.fit(self._input_of(name, model, problem.X), problem.Y, problem.weights) for name, model in sources
@@ -366,7 +373,8 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         for name, source in self._prepared(taxonomy):
             placed = source if isinstance(source, SuggestionModel) else in_place(source)
             held[name] = _held_out(placed, self._input_of(name, source, X), Y, sample_weight, **how)
-        limits: dict[str, Any] = {"C": self.C, "tol": self.tol, "max_iter": self.max_iter, "learn": self.learn}
+        names = ("C", "tol", "max_iter", "learn", "unseen_cost")
+        limits: dict[str, Any] = {name: getattr(self, name) for name in names}
         return mixed_held_out(held, sample_weight=sample_weight, **limits)
 
     # -- answering -----------------------------------------------------------------------------------------------------
@@ -418,7 +426,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
     # -- explaining ----------------------------------------------------------------------------------------------------
 
     def explain(self, x: Any, node: str | None = None, k: int | None = None) -> list[MixtureExplanation]:
-        """Which source spoke for every node of the path, and what of the document moved that source.
+        """Which source contributed to every node of the path, and which features to that source.
 
         Parameters
         ----------
@@ -480,6 +488,7 @@ def mixed_held_out(
     max_iter: int = 100,
     learn: str = "closed",
     learned_from: IntArray | None = None,
+    unseen_cost: float = COST,
 ) -> HeldOutScores:
     """Held-out scores of a mixture from those of its sources; nothing is trained but the weights.
 
@@ -503,6 +512,8 @@ def mixed_held_out(
     learned_from : ndarray of shape (n_nodes,), default=None
         Number of documents of every node that the sources had learned from, where learn is "first"; None: each
         document was left out in turn.
+    unseen_cost : float, default=0.01
+        As for `Mixture`.
 
     Returns
     -------
@@ -541,7 +552,7 @@ def mixed_held_out(
         if learn == FIRST:
             mixture = learn_first(*given_to, *limits, learned_from=learned_from)
         else:
-            mixture = learn_weights(*given_to, single, *limits, closed=closed)
+            mixture = learn_weights(*given_to, single, *limits, closed=closed, unseen_cost=unseen_cost)
         for rows in blocks(len(test), rows_that_fit(8 * len(nodes))):
             S = mixture(_taken(scores, test[rows]), taxonomy)
             own.append(decide(S, taxonomy, nodes))
@@ -575,7 +586,7 @@ def _folds(Y: CSR, taxonomy: Taxonomy, cv: Any, random_state: int | None) -> Any
     return list(kfold(Y[:, by_name], min(int(cv), Y.shape[0]), random_state=random_state))
 
 
-def _held_out(model: Any, X: Any, Y: Any, sample_weight: Any, **how: Any) -> HeldOutScores:
+def _held_out(model: Classifier, X: Any, Y: CSR, sample_weight: npt.ArrayLike | None, **how: Any) -> HeldOutScores:
     """Scores of held-out documents; those of another tool are of documents that it has not seen anyway."""
     if not isinstance(model, SuggestionModel):
         return held_out_scores(model, X, Y, sample_weight=sample_weight, **how)

@@ -17,8 +17,10 @@ from linnaeus.features.text import TextFeatures
 from linnaeus.lexical.candidates import FEATURES, find_candidates
 from linnaeus.lexical.labels import label_texts
 from linnaeus.lexical.matcher import LabelMatcher
+from linnaeus.lexical.model import NOT_FOUND
 from linnaeus.lexical.relations import Relations
 from linnaeus.lexical.words import as_documents
+from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.tuning import held_out_scores
 
 NAMES = ("Animals", "Birds", "Owls", "Parrots", "Mammals", "Bats", "Whales", "Plants", "Oak trees", "Roses", "Stone")
@@ -144,6 +146,41 @@ def test_a_batch_answers_as_its_documents_do_one_by_one(trained) -> None:
     whole = trained.decision_function(X)
     single = [trained.decision_function([{f: v[i] for f, v in X.items()}])[0] for i in range(20)]
     np.testing.assert_array_equal(whole, single)
+
+
+def test_scattered_words_are_found_whatever_documents_stand_before() -> None:
+    tax = Taxonomy.flat(["Kidney Diseases", "Lungs"])
+    model = LexicalModel(tax).fit()
+    between = [f"kidney {'word ' * n}diseases" for n in range(12, 26)]
+    alone = np.array([model.decision_function([text])[0] for text in between])
+    assert len(np.unique(alone)) > 2  # some are near enough, others are not
+    for n in range(8):
+        S = model.decision_function(["word " * n, *between])
+        np.testing.assert_array_equal(S[1:], alone)
+
+
+@pytest.mark.parametrize("use_frequency", [True, False])
+def test_the_best_nodes_are_those_of_all_scores(use_frequency) -> None:
+    X, y = documents(150, seed=4)
+    model = LexicalModel(taxonomy(), use_frequency=use_frequency).fit(X, y)
+    checked = model._check_X(X, reset=False)
+    for k in (1, 3, len(model.nodes_)):
+        columns, scores = TaxonomyClassifier._best_of(model, checked, k)
+        for found, expected in zip(model._best_of(checked, k), (columns, scores), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_a_label_that_is_too_long_is_found_by_its_telling_words_and_gives_no_score_to_others() -> None:
+    parts = [f"part{i}" for i in range(20)]
+    long = " ".join(parts)
+    tax = Taxonomy.flat([*parts, long, "Zebra"])
+    model = LexicalModel(tax).fit()
+    assert {long, "Zebra"} <= set(model.classes_)
+    S = dict(zip(model.classes_, model.decision_function([long])[0], strict=True))
+    assert S[long] > S["Zebra"] == NOT_FOUND
+    kept = model.nodes_ != tax.index(long)  # as models were saved before
+    model.nodes_, model.unmatched_ = model.nodes_[kept], model.unmatched_[kept]
+    assert model.decision_function([long])[0, -1] == NOT_FOUND
 
 
 def test_documents_of_every_form_give_the_same_scores(trained) -> None:
@@ -273,8 +310,9 @@ def test_a_mixture_with_it_answers_nodes_without_documents(learn, tmp_path) -> N
     np.testing.assert_array_equal(linnaeus.load(tmp_path / "model").decision_function(new), S)
 
 
-def test_documents_without_any_label_text_still_train() -> None:
-    model = LexicalModel(taxonomy()).fit(["nothing here", "nor there", "or here"], [["n1"], ["n1"], ["n2"]])
+def test_documents_without_any_label_text_still_train_with_a_warning() -> None:
+    with pytest.warns(UserWarning, match="No label of the taxonomy stands in any of the 3 documents"):
+        model = LexicalModel(taxonomy()).fit(["nothing here", "nor there", "or here"], [["n1"], ["n1"], ["n2"]])
     assert model.predict(["nothing"]) == [["n1"]]
 
 

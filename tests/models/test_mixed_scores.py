@@ -128,6 +128,22 @@ def test_nodes_without_documents_are_raised_while_the_best_ten_keep_their_labels
     assert labels_among_ten(mixture(sources, tax), mixture.nodes) >= alone
 
 
+def test_nodes_without_documents_are_raised_as_far_as_their_cost_allows() -> None:
+    tax, truth, sources = rare_labels()
+    seen = truth.any(axis=0)
+    raised, kept = [], []
+    for cost in (0.0, 0.01, 0.2, 1.0):
+        mixture = fit_mixture(sources, truth.astype(int), tax, learn="given", unseen_cost=cost)
+        best = mixture.nodes[np.argsort(-mixture(sources, tax), axis=1)[:, :10]]
+        raised.append(float(mixture.raised.max()))
+        kept.append(int((np.take_along_axis(truth, best, 1) & seen[best]).sum()))
+    assert raised[0] <= raised[1] < raised[2] < raised[3] == 12.0
+    assert kept[0] >= kept[1] > kept[2] > kept[3]
+    assert kept[2] >= 0.8 * kept[0]
+    with pytest.raises(LinnaeusError, match="unseen_cost"):
+        fit_mixture(sources, truth.astype(int), tax, learn="given", unseen_cost=-0.1)
+
+
 def test_nodes_with_few_documents_share_a_curve_that_learns_which_source_knows_them() -> None:
     tax, truth, sources = rare_labels()
     mixture = fit_mixture(sources, truth.astype(int), tax, learn="given")

@@ -4,8 +4,8 @@ Models are tried on a few documents to forecast their time, and run in the order
 its own. A run gets the time that it needs at least and an equal part of the rest; quick models, whose search is over
 sooner, leave time to the slow ones, and where there is not enough for all, those that need most get none (`shares`).
 Finished runs correct the forecasts of their family. A model that is forecast to take longer and cannot be stopped in
-between is put off: it gets the time that the others leave, and is left out, with the reason, only if it is forecast to
-take more than twice that time. Finished runs are kept (`run_folder`): the same call reads them.
+between is postponed: it gets the time that the others leave, and is left out, with the reason, only if it is forecast
+to take more than twice that time. Finished runs are kept (`run_folder`): the same call reads them.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class _Shootout:
     firsts: set[str] = field(default_factory=set)  # models that stand for their family
     learned: Corrections = field(default_factory=Corrections)
     put_off: list[str] = field(default_factory=list)
-    late: bool = False  # whether those that were put off have their turn
+    late: bool = False  # whether the postponed ones have their turn
 
     @property
     def left(self) -> float:

@@ -204,9 +204,12 @@ class Analyser:
         str
             What the word counts as.
         """
-        if not self.changes_words:
-            return word
-        return _bases(self.kind, self.language, lower=self.lowercase)[word]
+        return self.bases(word) if self.changes_words else word
+
+    @property
+    def bases(self) -> Callable[[str], str]:
+        """`base` as a function of words alone, for many of them; of analysers with stems or lemmas."""
+        return _bases(self.kind, self.language, lower=self.lowercase).__getitem__
 
     @cached_property
     def _terms(self) -> Callable[[str], list[str]]:

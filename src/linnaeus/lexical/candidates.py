@@ -117,7 +117,10 @@ class Candidates:
 
     def complete(self) -> Candidates:
         """Those of which a label was found as a whole."""
-        kept = self.are_complete
+        return self.only(self.are_complete)
+
+    def only(self, kept: BoolArray) -> Candidates:
+        """Those that ``kept`` marks."""
         indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
         return Candidates(indptr, self.nodes[kept], {name: value[kept] for name, value in self.values.items()})
 

@@ -115,7 +115,7 @@ def find_gaps(
     >>> [(proposal.phrase, proposal.documents) for proposal in found]
     [('gene drive', 3)]
     """
-    ignored = matcher.stop_words if stop_words is None else {matcher.normalise(word) for word in stop_words}
+    ignored = matcher.stop_words if stop_words is None else {matcher.normalise[word] for word in stop_words}
     text = _Text.of(matcher, documents, ignored)
     levels = _frequent(text, min_documents, max_words)
     proposals: list[tuple[float, Proposal]] = []
@@ -160,7 +160,7 @@ class _Text:
                 rows.append(0)
         spelled = ["", *number_of]
         normal: dict[str, int] = {}
-        of_surface = np.array([0, *(normal.setdefault(normalise(w), len(normal) + 1) for w in number_of)])
+        of_surface = np.array([0, *(normal.setdefault(normalise[w], len(normal) + 1) for w in number_of)])
         good = [word not in stop_words and not word.isdigit() and len(word) > 1 for word in normal]
         surfaces = np.array(rows, dtype=np.int64)
         words = of_surface[surfaces] if len(surfaces) else surfaces

@@ -8,6 +8,9 @@ that is not a stop word says
 
 about a label, and a label is incomplete in a document whose words say at least half of what all of its roots say. Few
 of these labels are meant: of every document those are kept whose  covered i x covered share of i  is largest.
+
+A label is only looked at in documents that have one of its telling roots: the rarest ones, without which the others say
+less than half. Most labels have one, so that roots that many labels have cost nothing.
 """
 
 from __future__ import annotations
@@ -17,15 +20,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linnaeus.engine import blocks
-from linnaeus.typing import CSR, FloatArray, IntArray
+from linnaeus.engine import blocks, rows_that_fit
+from linnaeus.taxonomy.closure import expanded, pointers
+from linnaeus.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["IncompleteLabels", "IncompleteMatches", "root_of"]
 
 _LETTERS = 7  # of a root; it is the whole stem of a shorter word
 _SHARE = 0.5  # of the information of a label that a document has
 _MOST = 10  # labels of a document
-_BLOCK = 2_000  # documents
+_TABLE = 2**25  # bytes of a table of the roots of documents
+_ROUNDING = 1e-9
+_SLACK = 1e-6  # of a share, by which a root counts as telling in any case
 
 
 def root_of(stem: str) -> str:
@@ -81,22 +87,40 @@ class IncompleteLabels:
     """
 
     def __init__(self, roots: Sequence[Sequence[int]], node: IntArray) -> None:
-        from scipy import sparse
-
         rows = [sorted(set(row)) for row in roots]
         indices = np.array([r for row in rows for r in row], dtype=np.int64)
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
-        n_labels, width = len(rows), int(indices.max(initial=0)) + 1
-        said = np.log(max(n_labels, 1) / np.maximum(np.bincount(indices, minlength=width), 1))
+        n_labels, self._width = len(rows), int(indices.max(initial=0)) + 1
+        said = np.log(max(n_labels, 1) / np.maximum(np.bincount(indices, minlength=self._width), 1))
         label = np.repeat(np.arange(n_labels), lengths)
         self.node = np.asarray(node, dtype=np.int64)
         self._n_nodes = int(self.node.max(initial=0)) + 1
-        self._labels_of = sparse.csr_array((said[indices], (indices, label)), shape=(width, n_labels))
+        self._roots, self._said, self._indptr = indices, said, pointers(lengths)
         self._total = np.maximum(np.bincount(label, said[indices], minlength=n_labels), 1e-12)
+        self._index_telling_roots(label)
+
+    def _index_telling_roots(self, label: IntArray) -> None:
+        """List labels under their telling roots; ``label`` is that of every entry of the roots."""
+        order = np.lexsort((self._said[self._roots], label))  # the most frequent root of every label first
+        root, label = self._roots[order], label[order]
+        up_to = np.cumsum(self._said[root])
+        first = self._indptr[label]
+        of_others = up_to - np.where(first > 0, up_to[first - 1], 0.0)  # those as frequent or more, and itself
+        telling = of_others >= (_SHARE - _SLACK) * self._total[label]
+        root, label = root[telling], label[telling]
+        order = np.lexsort((label, root))
+        self._labels_of = label[order]
+        self._labels_indptr = np.searchsorted(root[order], np.arange(self._width + 1))
+
+    @property
+    def nodes(self) -> IntArray:
+        """Numbers of the nodes that can be found, ascending."""
+        return np.unique(self.node[self._labels_of])
 
     def roots_of(self, label: int) -> list[int]:
-        """Numbers of the roots of a label."""
-        return np.flatnonzero(self._labels_of[:, [label]].toarray()).tolist()
+        """Numbers of the roots of a label that say something about it."""
+        roots = self._roots[self._indptr[label] : self._indptr[label + 1]]
+        return roots[self._said[roots] != 0].tolist()
 
     def find(
         self, roots: IntArray, bounds: IntArray, title_ends: IntArray, complete: tuple[IntArray, IntArray] | None = None
@@ -120,9 +144,10 @@ class IncompleteLabels:
             At most ten nodes of every document.
         """
         whole = np.zeros(0, dtype=np.int64) if complete is None else complete[0] * self._n_nodes + complete[1]
+        whole = np.sort(whole)
         parts = [
             self._find(roots, bounds, title_ends, some.start, some.stop, whole)
-            for some in blocks(len(title_ends), _BLOCK)
+            for some in blocks(len(title_ends), rows_that_fit(self._width, _TABLE))
         ]
         if not parts:
             none, zero = np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -132,26 +157,20 @@ class IncompleteLabels:
     def _find(
         self, roots: IntArray, bounds: IntArray, ends: IntArray, first: int, last: int, whole: IntArray
     ) -> IncompleteMatches:
-        from scipy import sparse
-
         here = slice(int(bounds[first]), int(bounds[last]))
         known = np.flatnonzero(roots[here] > 0) + here.start
-        row = np.searchsorted(bounds, known, side="right") - 1
-        shape = last - first, self._labels_of.shape[0]
-
-        def documents(chosen: IntArray) -> CSR:
-            D = sparse.csr_array((np.ones(len(chosen)), (row[chosen] - first, roots[known[chosen]])), shape=shape)
-            D.data[:] = 1.0
-            return D
-
-        C = (documents(np.arange(len(known))) @ self._labels_of).tocsr()
-        document = np.repeat(np.arange(shape[0]), np.diff(C.indptr))
-        share = C.data / self._total[C.indices]
+        row, root = np.searchsorted(bounds, known, side="right") - 1, roots[known]
+        has = np.zeros((last - first, self._width), dtype=bool)
+        has[row - first, root] = True
+        document, label = self._with_telling_root(has)
+        said = self._said_in(has, document, label)
+        share = said / self._total[label]
         kept = np.flatnonzero(share >= _SHARE)
-        document, label, said, share = document[kept], C.indices[kept].astype(np.int64), C.data[kept], share[kept]
+        of_block = slice(*np.searchsorted(whole, [first * self._n_nodes, last * self._n_nodes]))
+        keys = (document[kept] + first) * self._n_nodes + self.node[label[kept]]
+        kept = kept[~np.isin(keys, whole[of_block])]
+        document, label, said, share = document[kept], label[kept], said[kept], share[kept]
         node = self.node[label]
-        new = ~np.isin((document + first) * self._n_nodes + node, whole)
-        document, label, said, share, node = (array[new] for array in (document, label, said, share, node))
         order = np.lexsort((label, -said * share, node, document))
         once = np.append(True, np.diff(node[order]).astype(bool) | np.diff(document[order]).astype(bool))
         order = order[once[: len(order)]]
@@ -159,9 +178,22 @@ class IncompleteLabels:
         place = np.arange(len(order)) - np.searchsorted(document[order], document[order])
         order = order[place < _MOST]
         order = order[np.lexsort((node[order], document[order]))]
-        titles = (documents(np.flatnonzero(known < ends[row])) @ self._labels_of).tocsr()
-        of_title = np.asarray(titles[document[order], label[order]]).ravel() if len(order) else np.zeros(0)
-        in_title = (of_title >= said[order] - 1e-9).astype(np.float64)
+        has[:] = False
+        in_title = known < ends[row]
+        has[row[in_title] - first, root[in_title]] = True
+        of_title = self._said_in(has, document[order], label[order]) >= said[order] - _ROUNDING
         return IncompleteMatches(
-            document[order] + first, node[order], label[order], said[order], share[order], in_title
+            document[order] + first, node[order], label[order], said[order], share[order], of_title.astype(np.float64)
         )
+
+    def _with_telling_root(self, has: BoolArray) -> tuple[IntArray, IntArray]:
+        """Documents and labels of which they have a telling root, once for each, by roots of documents (rows)."""
+        document, root = np.divmod(np.flatnonzero(has), has.shape[1])
+        place, label = expanded(root, self._labels_indptr, self._labels_of)
+        return document[place], label
+
+    def _said_in(self, has: BoolArray, document: IntArray, label: IntArray) -> FloatArray:
+        """What the roots of documents (rows of ``has``) say about labels; sums are in the order of the roots."""
+        pair, root = expanded(label, self._indptr, self._roots)
+        said = np.where(has[document[pair], root], self._said[root], 0.0)
+        return np.bincount(pair, said, minlength=len(label)).astype(np.float64)  # integers where there are no pairs

@@ -21,7 +21,7 @@ from linnaeus.features.stop_words import STOP_WORDS, stop_words_of
 from linnaeus.lexical.incomplete import IncompleteLabels, root_of
 from linnaeus.lexical.labels import KINDS, LabelText, forms_of, label_texts
 from linnaeus.lexical.scattered import ScatteredPhrases
-from linnaeus.lexical.words import WORD, Normaliser, WordNumbers, WordStream, as_documents, fields_of
+from linnaeus.lexical.words import WORD, Normaliser, WordCache, WordStream, fields_of
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import BoolArray, IntArray, ObjectArray
 
@@ -99,8 +99,10 @@ class LabelMatcher:
     --------
     >>> labels = [LabelText(4, "alternative", "Heart attack"), LabelText(7, "preferred", "Heart")]
     >>> matcher = LabelMatcher(labels)
-    >>> matcher.phrases_in("A heart-attack, not the heart of the matter")
-    [('heart-attack', 'Heart attack'), ('heart', 'Heart')]
+    >>> from linnaeus.lexical.words import as_documents
+    >>> found = matcher.find(matcher.stream(as_documents(["A heart-attack, not the heart of the matter"])))
+    >>> found.start.tolist(), found.length.tolist()  # words 1 and 2, and word 5
+    ([1, 5], [2, 1])
     """
 
     def __init__(
@@ -112,44 +114,43 @@ class LabelMatcher:
     ) -> None:
         self.labels = labels
         self.normalise = Normaliser(base)
-        self.stop_words = {self.normalise(word) for word in stop_words}
+        self.stop_words = {self.normalise[word] for word in stop_words}
         self._vocabulary: dict[str, int] = {}
-        form_words, rows = self._forms()
+        form_words, rows, label_words = self._forms()
         phrase = self._build(form_words)
         self.meanings = _meanings(phrase, rows, len(self._phrase_state))
-        self._number_roots()
-        self._numbers = WordNumbers(self._number_of)
+        self._number_roots(label_words)
+        self._numbers = WordCache(self._number_of)
 
-    def _number_roots(self) -> None:
+    def _number_roots(self, label_words: list[list[str]]) -> None:
         """Roots of all words of labels; numbers beyond those of words are of words with such a root."""
         self._roots: dict[str, int] = {}
         number = [self._roots.setdefault(root_of(word), len(self._roots) + 1) for word in self._vocabulary]
         self._root_of = np.array([0, *number, *range(1, len(self._roots) + 1)], dtype=np.int64)
         ignored = {self._roots.get(root_of(word)) for word in self.stop_words}
-        of_label = (
-            {self._roots[root_of(word)] for word in self.normalise.words(label.text) if word in self._vocabulary}
-            for label in self.labels
-        )
+        root = dict(zip(self._vocabulary, number, strict=True))
+        of_label = ({root[word] for word in words if word in root} for words in label_words)
         node = np.array([label.node for label in self.labels], dtype=np.int64)
         self.incomplete = IncompleteLabels([sorted(row - ignored) for row in of_label], node)
 
     def _number_of(self, word: str) -> int:
-        form = self.normalise(word)
+        form = self.normalise[word]
         number = self._vocabulary.get(form, 0)
         if number:
             return number
         root = self._roots.get(root_of(form), 0)
         return len(self._vocabulary) + root if root else 0
 
-    def _forms(self) -> tuple[list[list[int]], IntArray]:
-        """Word numbers of every form, and (node, kind, label, words of the label) of each."""
-        number, forms, rows = self._vocabulary, [], []
+    def _forms(self) -> tuple[list[list[int]], IntArray, list[list[str]]]:
+        """Word numbers of every form, (node, kind, label, words of the label) of each, and the words of every label."""
+        number, forms, rows, label_words = self._vocabulary, [], [], []
         for i, (node, kind, text) in enumerate(self.labels):
             code = KINDS.index(kind)
             known: set[tuple[int, ...]] = set()
             n_words = 0
+            label_words.append(self.normalise.words(text))
             for form in forms_of(text):
-                words = self.normalise.words(form)
+                words = label_words[-1] if form is text else self.normalise.words(form)
                 n_words = n_words or len(words)
                 if not 0 < len(words) <= MAX_WORDS or self.stop_words.issuperset(words):
                     continue
@@ -158,7 +159,7 @@ class LabelMatcher:
                     known.add(key)
                     forms.append(list(key))
                     rows.append((node, code, i, n_words))
-        return forms, np.array(rows, dtype=np.int64).reshape(-1, 4)
+        return forms, np.array(rows, dtype=np.int64).reshape(-1, 4), label_words
 
     def _build(self, forms: list[list[int]]) -> IntArray:
         """Build the trie; return the phrase of every form."""
@@ -210,13 +211,13 @@ class LabelMatcher:
             analyzer = f"{analyzer}:{code}" if analyzer == "lemmas" or code in SNOWBALL else "word"
         analyser = Analyser(analyzer)
         stop_words = stop_words_of(code) if code in STOP_WORDS else ()
-        base = analyser.base if analyser.changes_words else None
+        base = analyser.bases if analyser.changes_words else None
         return cls(label_texts(taxonomy, language), base=base, stop_words=stop_words)
 
     @property
     def nodes(self) -> IntArray:
         """Numbers of the nodes that can be found, ascending."""
-        return np.unique(self.meanings.node)
+        return np.union1d(self.meanings.node, self.incomplete.nodes)
 
     def stream(self, documents: ObjectArray) -> WordStream:
         """Documents, as `as_documents` returns them, as numbers of words."""
@@ -303,27 +304,6 @@ class LabelMatcher:
         words = self.scattered.words_of(int(found.phrase[i]))
         near = (np.flatnonzero(stream.numbers == word) for word in words)
         return sorted({int(places[np.abs(places - start).argmin()]) for places in near})
-
-    def phrases_in(self, text: str) -> list[tuple[str, str]]:
-        """The matches of a text: the words as they stand there, and one of the labels that they match.
-
-        Parameters
-        ----------
-        text : str
-            A document of one field.
-
-        Returns
-        -------
-        list of (str, str)
-            In the order of the text.
-        """
-        found = self.find(self.stream(as_documents([text])))
-        spans = word_spans(text)
-        meanings = self.meanings
-        return [
-            (text[spans[i][0] : spans[i + n - 1][1]], self.labels[int(meanings.label[meanings.indptr[p]])].text)
-            for i, n, p in zip(found.start.tolist(), found.length.tolist(), found.phrase.tolist(), strict=True)
-        ]
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:

@@ -28,7 +28,8 @@ from sklearn.utils.validation import check_is_fitted
 from linnaeus.data.check import LabelCodec, Problem
 from linnaeus.decoding import BestLabel, Decoder, Threshold
 from linnaeus.decoding import decoder as make_decoder
-from linnaeus.errors import DataError, ParameterError, check_number
+from linnaeus.engine import blocks
+from linnaeus.errors import DataError, ParameterError, check_number, warn_user
 from linnaeus.features.analysis import Analyser
 from linnaeus.lexical.candidates import (
     FEATURES,
@@ -46,7 +47,9 @@ from linnaeus.lexical.words import WordStream, as_documents, fields_of, one_docu
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.explaining import LABEL, NodeExplanation
 from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic
+from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.texts import listed
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray
 
 __all__ = ["LabelMatch", "LexicalExplanation", "LexicalModel"]
@@ -81,6 +84,8 @@ _MOST_ROWS = 500_000  # candidates that the regression learns from
 _DESCRIBING = 5_000  # documents by which it is decided whether documents describe nodes
 _LEAST_DESCRIBING = 20  # of these, documents that begin with the name of a node
 _DESCRIBED = 2.0  # times as often as the node itself its parent has to be a label of these
+_DOCUMENTS = 10_000  # whose candidates are found at a time
+_TOGETHER = 64  # documents whose best nodes are found in one table
 _FREE = 10.0  # scale of the column of fixed scores: its weight is regularised 100 times less than others
 
 
@@ -194,6 +199,11 @@ class LexicalModel(TaxonomyClassifier):
         Whether documents describe nodes.
     n_docs_ : int
         Number of training documents.
+
+    Notes
+    -----
+    There is no ``random_state``, ``n_jobs`` or ``verbose``: nothing is drawn at random, and the only fit is one small
+    regression that all nodes share.
 
     Examples
     --------
@@ -318,6 +328,12 @@ class LexicalModel(TaxonomyClassifier):
         groups = np.arange(n_docs) % n_groups
         self.describes_nodes_ = self._describe_nodes(_documents(problem.X), Y)
         found = find_candidates(matcher, relations, _documents(problem.X), describe_nodes=self.describes_nodes_)
+        if not len(found):
+            said = listed(self.taxonomy_.texts.languages) if len(self.taxonomy_.texts) else "the labels are its names"
+            warn_user(
+                f"No label of the taxonomy stands in any of the {n_docs:,} documents; {said}. Labels in the language "
+                "of the documents are needed to find nodes in them."
+            )
         counts = NodeCounts.of(found.complete(), Y, groups, n_groups)
         hit = found.are_labels(Y)
         self._use_fixed_weights()
@@ -411,6 +427,7 @@ class LexicalModel(TaxonomyClassifier):
         found = self._find(documents)
         if self._features is OF_WHOLE:
             found = found.complete()
+        found = found.only(self._columns()[found.nodes] >= 0)  # models saved before may answer fewer nodes
         learned = self.node_evidence_[found.nodes]
         return replace(found, values={**found.values, **dict(zip(LEARNED, learned.T, strict=True))})
 
@@ -445,6 +462,32 @@ class LexicalModel(TaxonomyClassifier):
         S = np.tile(self.unmatched_.astype(np.float64), (found.n_docs, 1))
         S[found.documents, self._columns()[found.nodes]] = self._scores_of(self._evidence(found), found)
         return S
+
+    def _best_of(self, X: Matrix, k: int) -> tuple[IntArray, FloatArray]:
+        if self.ranks_by_probability:
+            return super()._best_of(X, k)
+        documents = _documents(X)
+        parts = [self._best_of_some(documents[some], k) for some in blocks(len(documents), _DOCUMENTS)]
+        columns, scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return columns, scores
+
+    def _best_of_some(self, documents: ObjectArray, k: int) -> tuple[IntArray, FloatArray]:
+        """Columns and scores of the k best nodes: candidates, and nodes that are best where they are not found."""
+        found = self._candidates(documents)
+        column, score = self._columns()[found.nodes], self._scores_of(self._evidence(found), found)
+        usual = self.unmatched_.astype(np.float64)
+        ranked = np.argsort(-usual, kind="stable")
+        columns, scores = [], []
+        for some in blocks(found.n_docs, _TOGETHER):
+            here = slice(*found.indptr[[some.start, some.stop]])
+            most = int(np.diff(found.indptr[some.start : some.stop + 1]).max())
+            relevant = np.union1d(column[here], ranked[: k + most])  # at most ``most`` of the latter are candidates
+            S = np.tile(usual[relevant], (some.stop - some.start, 1))
+            S[found.documents[here] - some.start, np.searchsorted(relevant, column[here])] = score[here]
+            best = best_columns(S, k)
+            columns.append(relevant[best])
+            scores.append(np.take_along_axis(S, best, axis=1))
+        return np.concatenate(columns), np.concatenate(scores)
 
     def _decoder(self, given: Decoder | str | None) -> Decoder:
         if given is not None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linnaeus.taxonomy import Taxonomy
-from linnaeus.taxonomy.closure import row_numbers
+from linnaeus.taxonomy.closure import expanded, row_numbers
 from linnaeus.typing import FloatArray, IntArray
 
 __all__ = ["Relations", "Relatives"]
@@ -66,7 +66,7 @@ class Relations:
         above: IntArray = below
         keys, steps = [below * self.n_nodes + above], [np.zeros(self.n_nodes, dtype=np.int64)]
         for step in range(1, _MAX_STEPS + 1):
-            rows, above = _expanded(above, self._parent_indptr, self._parents)
+            rows, above = expanded(above, self._parent_indptr, self._parents)
             key = np.sort(below[rows] * self.n_nodes + above)
             key = key[np.append(True, key[1:] != key[:-1])] if len(key) else key
             if not len(key):
@@ -101,8 +101,8 @@ class Relations:
         documents = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
         others = np.maximum(np.diff(indptr)[documents] - 1, 1)
         own = documents * self.n_nodes + nodes  # ascending
-        rows, ancestors = _expanded(nodes, self._indptr, self._ancestors)
-        _, steps = _expanded(nodes, self._indptr, self._steps)
+        rows, ancestors = expanded(nodes, self._indptr, self._ancestors)
+        _, steps = expanded(nodes, self._indptr, self._steps)
         keys = documents[rows] * self.n_nodes + ancestors
         place = np.minimum(np.searchsorted(own, keys), max(n - 1, 0))
         is_candidate = (own[place] == keys) & (steps > 0) if n else np.zeros(0, dtype=bool)
@@ -114,7 +114,7 @@ class Relations:
 
     def _beside(self, documents: IntArray, nodes: IntArray) -> IntArray:
         """Numbers of candidates that share a parent, at most all others; several shared parents count several times."""
-        rows, parents = _expanded(nodes, self._parent_indptr, self._parents)
+        rows, parents = expanded(nodes, self._parent_indptr, self._parents)
         _, place, counts = np.unique(documents[rows] * self.n_nodes + parents, return_inverse=True, return_counts=True)
         shared = np.bincount(rows, weights=counts[place] - 1, minlength=len(nodes)).astype(np.int64)
         return np.minimum(shared, np.bincount(documents, minlength=1)[documents] - 1 if len(nodes) else shared)
@@ -135,12 +135,3 @@ def _nearness(rows: IntArray, keys: IntArray, steps: IntArray, n: int) -> FloatA
     nearest = np.full(n, np.inf)
     np.minimum.at(nearest, rows, distance)
     return np.where(np.isfinite(nearest), 1.0 / np.maximum(nearest, 1.0), 0.0)
-
-
-def _expanded(nodes: IntArray, indptr: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
-    """The values of every node of a list: positions in the list, repeated, and values."""
-    lengths = indptr[nodes + 1] - indptr[nodes]
-    rows = np.repeat(np.arange(len(nodes)), lengths)
-    ends = np.cumsum(lengths)
-    within = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - lengths, lengths)
-    return rows, values[np.repeat(indptr[nodes], lengths) + within]

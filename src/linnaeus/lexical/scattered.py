@@ -3,7 +3,8 @@
 "Kidney Diseases" is meant where a text says "diseases of the kidney". A phrase of at least two words that are not stop
 words is scattered around an occurrence of its rarest word (in the vocabulary of the labels) if all of its words are in
 the same part of the text: blocks of eight words, where a word may be in the same block or in one next to it, so that
-they are at most 23 words apart. Ends of fields and documents separate blocks.
+they are at most 23 words apart. Blocks are counted from the beginning of every field, so that a document has the same
+matches whatever stands before it.
 
 This also finds labels of several words inside longer ones, which the longest match leaves out.
 """
@@ -12,12 +13,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from linnaeus.engine import blocks, rows_that_fit
+from linnaeus.taxonomy.closure import expanded, pointers
 from linnaeus.typing import IntArray
 
 __all__ = ["ScatteredPhrases"]
 
 _BLOCK = 8  # words
 _MOST_WORDS = 6
+_TABLE = 2**25  # bytes of a table of the words of fields
 
 
 class ScatteredPhrases:
@@ -65,25 +69,40 @@ class ScatteredPhrases:
         tuple of (ndarray of int, ndarray of int, ndarray of int)
             Positions of the rarest words, numbers of words, and phrases.
         """
-        position = np.arange(len(numbers)) + 2 * _BLOCK * np.cumsum(numbers < 0)
-        block = position // _BLOCK
+        ends = np.append(np.flatnonzero(numbers < 0) + 1, len(numbers))
+        sizes = np.diff(ends, prepend=0)
+        field = np.repeat(np.arange(len(ends)), sizes)
+        within = np.arange(len(numbers)) - (ends - sizes)[field]
+        block = within // _BLOCK + pointers(sizes // _BLOCK + 2)[field]  # a field begins with a block of its own
+        parts = []
+        for some in blocks(len(ends), rows_that_fit(self._width, _TABLE)):
+            part = slice(int(ends[some.start - 1]) if some.start else 0, int(ends[some.stop - 1]))
+            at, which = self._find(numbers[part], block[part], field[part] - some.start)
+            parts.append((at + part.start, which))
+        at, which = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return at, (self._words[which] > 0).sum(axis=1), self._phrase[which]
+
+    def _find(self, numbers: IntArray, block: IntArray, field: IntArray) -> tuple[IntArray, IntArray]:
+        """Positions of rarest words, and rows of the phrases that are scattered around them, of some fields."""
         known = np.flatnonzero(numbers > 0)
         here = np.sort(block[known] * self._width + numbers[known])
-        count = (self._indptr[1:] - self._indptr[:-1])[numbers[known]]
-        row = np.repeat(np.arange(len(known)), count)
-        first = np.repeat(self._indptr[numbers[known]], count)
-        which = first + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-        at = known[row]
+        has = np.zeros((int(field[-1]) + 1 if len(field) else 0, self._width), dtype=bool)
+        has[field[known], numbers[known]] = True
+        has[:, 0] = True  # no further word
+        place, which = expanded(numbers[known], self._indptr, np.arange(len(self._words)))
+        at = known[place]
+        for column in range(1, self._words.shape[1]):
+            kept = has[field[at], self._words[which, column]]
+            at, which = at[kept], which[kept]
         for column in range(1, self._words.shape[1]):
             word = self._words[which, column]
-            around = np.zeros(len(at), dtype=bool)
+            around = word == 0
             for step in (-1, 0, 1):
                 key = (block[at] + step) * self._width + word
-                place = np.minimum(np.searchsorted(here, key), max(len(here) - 1, 0))
-                around |= here[place] == key if len(here) else False
-            kept = around | (word == 0)
-            at, which = at[kept], which[kept]
-        return at, (self._words[which] > 0).sum(axis=1), self._phrase[which]
+                near = np.minimum(np.searchsorted(here, key), max(len(here) - 1, 0))
+                around |= here[near] == key if len(here) else False
+            at, which = at[around], which[around]
+        return at, which
 
     def words_of(self, phrase: int) -> list[int]:
         """Numbers of the words of a phrase that may be scattered."""

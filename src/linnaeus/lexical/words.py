@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,7 +25,7 @@ __all__ = [
     "END",
     "WORD",
     "Normaliser",
-    "WordNumbers",
+    "WordCache",
     "WordStream",
     "as_documents",
     "fields_of",
@@ -34,7 +35,9 @@ __all__ = [
 
 WORD = re.compile(r"[^\W_]+(?:['\u2019]s\b)?")
 END = -1  # after every field
-_CACHED = 1_000_000  # words whose numbers are remembered
+V = TypeVar("V")
+
+_CACHED = 1_000_000  # words whose forms and numbers are remembered
 _LEAD = 20  # words at the beginning of a document of one field that count as its title
 
 
@@ -52,41 +55,46 @@ def fold(word: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
 
 
-@dataclass(frozen=True)
-class Normaliser:
-    """The normal form of a word: its stem, folded.
+class WordCache(dict[str, V]):
+    """What a function returns for words, computed once for every word."""
+
+    def __init__(self, compute: Callable[[str], V]) -> None:
+        super().__init__()
+        self._compute = compute
+
+    def __missing__(self, word: str) -> V:
+        value = self._compute(word)
+        if len(self) >= _CACHED:  # a stream of ever new words takes time, but no memory
+            self.clear()
+        self[word] = value
+        return value
+
+
+class Normaliser(WordCache[str]):
+    """The normal form of a word: its stem, folded; found once for every word.
 
     Parameters
     ----------
     base : callable, default=None
         From a word in lower case to its stem; None takes the word as it is.
+
+    Examples
+    --------
+    >>> Normaliser()["caf\u00e9's"]
+    'cafe'
     """
 
-    base: Callable[[str], str] | None = None
+    def __init__(self, base: Callable[[str], str] | None = None) -> None:
+        super().__init__(self._form)
+        self.base = base
 
-    def __call__(self, word: str) -> str:
-        if word[-2:] in ("'s", "\u2019s"):
-            word = word[:-2]
-        return fold(word if self.base is None else self.base(word))
+    def _form(self, word: str) -> str:
+        bare = word[:-2] if word[-2:] in ("'s", "\u2019s") else word
+        return fold(bare if self.base is None else self.base(bare))
 
     def words(self, text: str) -> list[str]:
         """The normal forms of the words of a text."""
-        return [self(word) for word in WORD.findall(text.lower())]
-
-
-class WordNumbers(dict[str, int]):
-    """Numbers of words as they stand in texts, found once for every word."""
-
-    def __init__(self, number_of: Callable[[str], int]) -> None:
-        super().__init__()
-        self._number_of = number_of
-
-    def __missing__(self, word: str) -> int:
-        number = self._number_of(word)
-        if len(self) >= _CACHED:  # a stream of ever new words takes time, but no memory
-            self.clear()
-        self[word] = number
-        return number
+        return [*map(self.__getitem__, WORD.findall(text.lower()))]
 
 
 @dataclass(frozen=True)
@@ -115,14 +123,14 @@ class WordStream:
         return len(self.title_ends)
 
     @classmethod
-    def of(cls, fields: Sequence[Sequence[str]], numbers: WordNumbers, root_of: IntArray, width: int) -> WordStream:
+    def of(cls, fields: Sequence[Sequence[str]], numbers: WordCache[int], root_of: IntArray, width: int) -> WordStream:
         """Documents given as one list of texts for every field.
 
         Parameters
         ----------
         fields : sequence of sequences of str
             Texts by field, each with one text per document.
-        numbers : WordNumbers
+        numbers : WordCache of int
             The numbers of words.
         root_of : ndarray of int
             The root of every number.

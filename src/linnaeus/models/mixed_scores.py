@@ -20,8 +20,8 @@ stand for them, since the held-out score of that document is of a model without 
 that none had before (Good and Turing). Slopes of all sources and the constant b are a logistic regression of these
 pairs against those of the nodes without documents, over pairs with high scores, since others are not answered anyway.
 They are raised beyond their log-odds (`raised`, which probabilities do not have) as far as labels with few and with
-more documents stay among the ten best of a document nearly as often as in the best source for them, and micro-F1 is not
-expected to fall.
+more documents stay among the ten best of a document nearly as often as in the best source for them (a share of
+``unseen_cost`` may be lost), and micro-F1 is not expected to fall by a larger share.
 Where nodes with one document are few, and for the soft-max, weights are those of parents, and the constant is that with
 which the expected number of labels is met; the soft-max is not raised.
 
@@ -55,7 +55,7 @@ from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
-__all__ = ["FIRST", "MixtureWeights", "SourceScores", "fit_mixture", "mixture_targets"]
+__all__ = ["COST", "FIRST", "MixtureWeights", "SourceScores", "fit_mixture", "mixture_targets"]
 
 FIRST = "first"  # what is learned where it counts which label comes first
 
@@ -71,7 +71,7 @@ _SHARING = 30  # where there are this many of them
 _FEWEST = 10  # best nodes of a document and source that are used in any case
 _BEST = 10  # nodes of a document, on average, whose scores are high enough to be answered without documents
 _RAISES = np.arange(0.0, 12.01, 0.25)
-_COST = 0.01  # of the labels with documents among the ten best
+COST = 0.01  # of the labels with documents among the ten best
 _RAISED_ON = 2_000  # documents
 _BINS = 4_000  # of log-odds, where one offset is found for many pairs
 
@@ -232,7 +232,7 @@ class MixtureWeights:
 
     @property
     def lifts(self) -> bool:
-        """Whether a source without closed scores speaks for a node by the best one at or below it."""
+        """Whether a source without closed scores scores a node by the best one at or below it."""
         return self.closed and not self.single
 
     def __call__(self, sources: Mapping[str, SourceScores], taxonomy: Taxonomy) -> FloatArray:
@@ -303,6 +303,7 @@ def fit_mixture(
     tol: float = 1e-6,
     max_iter: int = 100,
     learn: str = "closed",
+    unseen_cost: float = COST,
 ) -> MixtureWeights:
     """Learn how to mix scores of several sources, from documents that none of them has learned from.
 
@@ -325,6 +326,8 @@ def fit_mixture(
     learn : {"closed", "given", "first"}, default="closed"
         Whether scores of label sets are of a node or anything below it, of the node itself, or say which node should
         come first.
+    unseen_cost : float, default=0.01
+        Share of the labels with documents among the ten best of a document that nodes without documents may replace.
 
     Returns
     -------
@@ -347,6 +350,7 @@ def fit_mixture(
     check_number("C", C, above=0)
     check_number("tol", tol, above=0)
     check_number("max_iter", max_iter, least=1, whole=True)
+    check_number("unseen_cost", unseen_cost, least=0)
     given = _ordered(sources, list(sources))
     Y, taxonomy, _ = check_labels(y, taxonomy, len(given[0].S))
     closed = learns_closed(learn)
@@ -359,7 +363,7 @@ def fit_mixture(
     named = dict(zip(sources, given, strict=True))
     if learn == FIRST:
         return learn_first(named, Y, taxonomy, nodes, *limits)
-    return learn_weights(named, Y, taxonomy, nodes, single, *limits, closed=closed)
+    return learn_weights(named, Y, taxonomy, nodes, single, *limits, closed=closed, unseen_cost=unseen_cost)
 
 
 def learns_closed(learn: object) -> bool:
@@ -409,12 +413,13 @@ def learn_weights(
     max_iter: int,
     *,
     closed: bool = True,
+    unseen_cost: float = COST,
 ) -> MixtureWeights:
     """`fit_mixture` of checked values; Y are the targets, and ``nodes`` are mixed, with or without documents."""
     seen = nodes[np.isin(nodes, Y.indices)]
     if 0 < len(seen) < len(nodes):
         known = learn_weights(sources, Y, taxonomy, seen, single, C, weights, tol, max_iter, closed=closed)
-        return _with_unseen(known, sources, Y, taxonomy, nodes)
+        return _with_unseen(known, sources, Y, taxonomy, nodes, unseen_cost)
     given = list(sources.values())
     pairs = _pairs(given, Y, taxonomy, nodes, single, closed and not single)
     shares = (np.bincount(Y.indices, minlength=taxonomy.n_nodes)[nodes] + 0.5) / (Y.shape[0] + 1.0)
@@ -509,7 +514,12 @@ def _star(n: int) -> Pulls:
 
 
 def _with_unseen(
-    learned: MixtureWeights, sources: Mapping[str, SourceScores], Y: CSR, taxonomy: Taxonomy, nodes: IntArray
+    learned: MixtureWeights,
+    sources: Mapping[str, SourceScores],
+    Y: CSR,
+    taxonomy: Taxonomy,
+    nodes: IntArray,
+    cost: float,
 ) -> MixtureWeights:
     """The same with further nodes, which no document has."""
     from scipy.special import logit
@@ -534,7 +544,7 @@ def _with_unseen(
         every: dict[str, Any] = {
             name: np.broadcast_to(value, (len(new), *value.shape[1:])) for name, value in found.items()
         }
-        raised = _raised(learned, replace(learned, nodes=new, prior=prior, **every), sources, Y, taxonomy)
+        raised = _raised(learned, replace(learned, nodes=new, prior=prior, **every), sources, Y, taxonomy, cost)
         found["intercept"] = found["intercept"] + raised
     found["raised"] = np.array([raised])
     both = np.concatenate([learned.nodes, new])
@@ -605,13 +615,18 @@ def _logistic_of(F: FloatArray, y: BoolArray, times: float = 1.0) -> tuple[Float
 
 
 def _raised(
-    learned: MixtureWeights, unseen: MixtureWeights, sources: Mapping[str, SourceScores], Y: CSR, taxonomy: Taxonomy
+    learned: MixtureWeights,
+    unseen: MixtureWeights,
+    sources: Mapping[str, SourceScores],
+    Y: CSR,
+    taxonomy: Taxonomy,
+    cost: float,
 ) -> float:
     """What is added to log-odds of nodes without documents, which are hardly ever among the best by these.
 
     The largest value with which labels with few and with more documents are among the ten best of a document as often
-    as in the source that is best for them, up to a hundredth, and with which the expected micro-F1 of positive scores
-    is not lower.
+    as in the source that is best for them, up to the share ``cost``, and with which the expected micro-F1 of positive
+    scores is not lower; beyond the usual cost it may be lower by the further share.
     """
     from scipy.special import expit
 
@@ -638,13 +653,13 @@ def _raised(
             top = _best_first(F, k)
             by_source[:, s] += (np.take_along_axis(gold, top, 1) & groups[:, top]).sum(axis=(1, 2))
     score, rival, odds = (np.concatenate(parts) for parts in (best, rivals, likely))
-    hit, wanted = np.concatenate(truth, axis=1), (1 - _COST) * by_source.max(axis=1)
+    hit, wanted = np.concatenate(truth, axis=1), (1 - cost) * by_source.max(axis=1)
     most, least, total = 0.0, 0.0, Y[rows].nnz
     for raised in _RAISES.tolist():
         place = (rival[:, None, :] + raised > score[:, :, None]).sum(axis=2) + np.arange(k)
         new = odds[odds > -raised]
         f1 = 2 * (right + expit(new).sum()) / max(total + answered + len(new), 1)
-        least = least or f1
+        least = least or (1 - max(0.0, cost - COST)) * f1
         if (hit[:, place < k].sum(axis=1) < wanted).any() or f1 < least:
             break
         most = raised

@@ -2,7 +2,7 @@
 
 Label sets are CSR arrays Y (n_docs x n_nodes) of int8 ones, or only their index arrays: row r holds
 ``indices[indptr[r]:indptr[r + 1]]``. A set is closed if it holds all ancestors of its members. The root stands above
-every node and tells nothing about a document, so it is never added.
+every node and carries no information about a document, so it is never added.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ __all__ = [
     "canonical",
     "close",
     "descendant_sets",
+    "expanded",
     "frontier",
     "indicator",
     "is_closed",
@@ -75,6 +76,21 @@ def row_numbers(indptr: IntArray) -> IntArray:
     [0, 0, 2]
     """
     return np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
+
+
+def expanded(rows: IntArray, indptr: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
+    """The values of a list of rows, one after the other: places in the list, repeated, and values.
+
+    Examples
+    --------
+    >>> place, value = expanded(np.array([1, 0, 1]), np.array([0, 1, 3]), np.array([7, 8, 9]))
+    >>> place.tolist(), value.tolist()
+    ([0, 0, 1, 2, 2], [8, 9, 7, 8, 9])
+    """
+    lengths = indptr[rows + 1] - indptr[rows]
+    place = np.repeat(np.arange(len(rows)), lengths)
+    before = np.cumsum(lengths) - lengths
+    return place, values[np.arange(len(place)) + np.repeat(indptr[rows] - before, lengths)]
 
 
 def select(indptr: IntArray, indices: IntArray, keep: BoolArray) -> tuple[IntArray, IntArray]:

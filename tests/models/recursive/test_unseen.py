@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import optimize, sparse
+from sklearn.exceptions import NotFittedError
 
 import linnaeus
 from linnaeus import RRSVM, Pipeline, RRLogistic, Taxonomy
@@ -184,6 +185,27 @@ def test_an_update_gives_new_nodes_the_prior_of_their_text():
     assert pipe.top(["topic00 noise3 noise4 noise3"], 1)[0][0, 0] == "t0n5"
     assert [names[0] for names in pipe.top(NEW, 1)[0].tolist()] == UNSEEN
     assert pipe.model_.duality_gap_ <= 1e-3 * pipe.model_.objective_
+
+
+def test_an_update_with_one_label_per_document_keeps_nodes_without_documents():
+    texts, y = _documents()
+    one = [i for i, row in enumerate(y) if row]
+    pipe = Pipeline(RRSVM(TAX, answer="all", random_state=0), TextFeatures())
+    pipe.fit([texts[i] for i in one], [y[i][0] for i in one])
+    before = pipe.classes_.tolist()
+    grown = Taxonomy.from_edges([*_TREE, ("t0", "t0n5")], display_labels={**_LABELS, "t0n5": "noise3 noise4"})
+    pipe.update(["own00 own00 topic01", "own01 topic02"], ["t0n0", "t0n1"], taxonomy=grown)
+    assert pipe.classes_.tolist() == sorted([*before, "t0n5"])
+    assert pipe.top(["topic00 noise3 noise4 noise3"], 1)[0][0, 0] == "t0n5"
+
+
+def test_a_loaded_model_of_all_nodes_says_that_it_cannot_be_updated(tmp_path):
+    texts, y = _documents()
+    pipe = Pipeline(RRSVM(TAX, answer="all", random_state=0), TextFeatures()).fit(texts, y)
+    pipe.keep_documents(texts, y)
+    linnaeus.save(pipe, tmp_path / "model")
+    with pytest.raises(NotFittedError, match="answer='all'"):
+        linnaeus.load(tmp_path / "model").update(["own00"], [["t0n0"]])
 
 
 def test_an_update_with_new_nodes_needs_their_texts():

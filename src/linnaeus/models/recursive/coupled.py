@@ -9,7 +9,7 @@ A sweep visits blocks of 16 leaves one after the other. In a visit (kernel ``cou
 the columns: a dual variable moves its own leaf, the inner vertices, and with them the other leaves of the block. The
 inner vertices are brought up to date after every visit. This is coordinate descent on one problem, so that P - D falls
 without momentum, and as fast as that of a flat problem whose documents are longer by the diagonal of K. The gap is a
-sum over pairs of leaf and document; every epoch adds it up as it goes and tells when a certificate is worth its cost.
+sum over pairs of leaf and document; every epoch adds it up as it goes and shows when a certificate is worth its cost.
 
 Sweeps run in one thread, measures and certificates in all. Where there are many inner vertices, bringing them up to
 date after every visit costs more than it saves (`fits_coupled`).
@@ -31,7 +31,7 @@ inner nodes takes far longer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -368,27 +368,17 @@ class CoupledSolver(JointSolver):
     _work: list[FloatArray] = field(default_factory=list)  # features x 16, twice
     _inner: FloatArray | None = None  # inner weights as sweeps move them, features x vertices: see `_padded_inner`
 
-    def run(
-        self,
-        tol: float,
-        max_iter: int,
-        clock: Clock,
-        after: Callable[[float], None],
-        stopped: Callable[[], None] = lambda: None,
-    ) -> bool:
+    def _begin(self, tol: float, max_iter: int) -> None:
         self.tol, self._inner = tol, None
         self._couple()
         if self.state.sweep == 0:
             self.state.next_measure = _MEASURE_FIRST
             self._place_inner()
 
-        def settled() -> None:
-            self._settle()
-            if self._inner is not None:
-                self._keep_inner(self._inner)
-            stopped()
-
-        return super().run(tol, max_iter, clock, after, settled)
+    def _end(self) -> None:
+        self._settle()
+        if self._inner is not None:
+            self._keep_inner(self._inner)
 
     def _settle(self) -> None:
         """Weights of the dual variables again, where a measure has moved the constants."""

@@ -20,7 +20,6 @@ P is measured after a common move of all vertices (`solver.common_move`), which 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,7 +27,6 @@ import numpy as np
 
 from linnaeus._kernels import dispatch
 from linnaeus.data.matrices import aligned_zeros, is_sparse
-from linnaeus.engine import Clock
 from linnaeus.models.recursive.leaves import LeafBlock, ScreenedLeaves, candidates_of_block
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.recursive.solver import InnerWeights, JointSolver, add_entries
@@ -176,20 +174,12 @@ class PathSolver(JointSolver):
     settled: bool = False  # whether `inner.solved` and the leaves' u are what the dual variables give
     settling_seconds: float = 0.0
 
-    def run(
-        self,
-        tol: float,
-        max_iter: int,
-        clock: Clock,
-        after: Callable[[float], None],
-        stopped: Callable[[], None] = lambda: None,
-    ) -> bool:
+    def _begin(self, tol: float, max_iter: int) -> None:
         self.tol = tol
         self.settled = self.settled or self.state.done  # a finished training that was resumed
         if self.state.sweep == 0:
             self.state.next_screen, self.state.next_measure = _SCREEN_FIRST, max_iter
             self._place()
-        return super().run(tol, max_iter, clock, after, stopped)
 
     def release(self) -> None:
         for name in ("paths", "_work"):

@@ -490,6 +490,7 @@ class RecursiveModel(LongFit, AllNodes):
         with single_blas_thread():
             if texts is not None:  # weights of the labels alone, on their own scale
                 self._forget()
+                self.nodes_ = self.nodes_[np.isin(self.nodes_, old.labels)]
                 self._take_weights(old.solver, old.labels, None)
             problem = enlarged(old.problem, X, Y, taxonomy, weights)
             solver, labels, groups = self._enlarged_solver(old, problem, X)
@@ -531,6 +532,11 @@ class RecursiveModel(LongFit, AllNodes):
         return enlarged_solver(old, problem, network, leaves, blocks, Y, scores, engines), labels, groups
 
     def _without_documents(self) -> NotFittedError:
+        if self.answer == "all" and hasattr(self, "nodes_"):
+            return NotFittedError(
+                "A loaded model with answer='all' cannot be updated: what it has learned about texts of nodes is not "
+                "stored; fit it on all documents."
+            )
         return NotFittedError(
             "update needs the documents of the fit, which this model does not hold (it was loaded, or not fitted); "
             "fit it on all documents, or keep them with the model before it is saved (keep_documents)."

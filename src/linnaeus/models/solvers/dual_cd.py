@@ -3,7 +3,7 @@
 For each of up to 16 columns b:  min_w 1/2 |w|^2 + sum_i c_i loss(y_ib w'x_i).  A column is finished when its certified
 relative gap (P - D) / P is at most ``tol``; P and D are computed from the dual variables alone, w rebuilt from them.
 
-The gap is a sum over the rows, and every epoch adds up the shares of the rows it visits: it tells, for nothing, when a
+The gap is a sum over the rows, and every epoch adds up the shares of the rows it visits: it shows, at no cost, when a
 certificate is worth its price. Most columns of a large taxonomy have few positive documents and differ little from the
 problem in which every document is negative; `negative_start` solves that once, and all blocks may start from it.
 
@@ -182,7 +182,7 @@ class _Block:
         """Epochs until the rows still visited have small enough a share of every unfinished column's gap.
 
         The first epoch visits all rows; rows that it, or a later one, leaves out are looked at by the certificate. Also
-        tells which columns came to their aim.
+        says which columns reached their goal.
         """
         n, quiet = self.rows.n_docs, finished
         self.done[:] = finished
