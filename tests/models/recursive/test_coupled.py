@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from linnaeus import Taxonomy
+from linnaeus import RRSVM, OneVsRestSVM, Taxonomy
 from linnaeus.models.recursive import coupled, rr
 from linnaeus.models.recursive.coupled import CoupledLeaves, CoupledSolver, fits_coupled
 from linnaeus.models.recursive.leaves import ScreenedLeaves
@@ -119,3 +119,21 @@ def test_a_measure_moves_constants_to_their_optimum_and_a_sweep_goes_on_from_the
     solver._settle()
     np.testing.assert_array_equal(block.U, of_dual_variables)
     assert block.measured_dual is None
+
+
+@pytest.mark.parametrize("kind", [RRSVM, OneVsRestSVM])
+def test_documents_sorted_by_label_take_about_as_many_passes_as_others(kind) -> None:
+    """Neighbours of the same label, visited together, would undo one another's steps by the constant they share."""
+    rng, n = np.random.default_rng(0), 2048
+    label = np.sort(rng.integers(20, size=n))
+    words = (40 * label[:, None] + rng.integers(40, size=(n, 8))).ravel()
+    own = sparse.csr_array((np.ones(8 * n, np.float32), (np.repeat(np.arange(n), 8), words)), shape=(n, 800))
+    shared = sparse.random_array((n, 400), density=0.1, rng=rng, dtype=np.float32, format="csr")
+    X = sparse.csr_array(sparse.hstack([own, shared]))
+    X = sparse.csr_array(X / np.sqrt(X.multiply(X).sum(axis=1))[:, None]).astype(np.float32)
+    tax, _, _ = problem()
+    mixed = rng.permutation(n)
+    in_order, in_disorder = (
+        kind(tax, random_state=0).fit(X[rows], [f"l{i}" for i in label[rows]]).n_iter_ for rows in (np.arange(n), mixed)
+    )
+    assert in_order <= 1.4 * in_disorder
