@@ -69,7 +69,7 @@ INTRODUCTION = (
     "of the measure that was asked for, or hierarchical F1 where it has none. Other work ran on the machine. Seconds "
     "are those of the whole command, with starting, reading and saving; the budget is that of the search and the last "
     "training. The whole results are in [defaults.json](defaults.json). The page is made of them by `python -m "
-    "benchmarks defaults --page docs/results/defaults.md`; what stands below the table is written by hand."
+    "benchmarks defaults --page docs/results/defaults.md`; the text below the table is written by hand."
 )
 SHOWN = ("hierarchical_f1", "micro_f1", "macro_f1", "au_prc", "precision_at_1", "leaf_micro_f1", "top_macro_f1")
 

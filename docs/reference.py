@@ -27,7 +27,7 @@ PACKAGES = {
     "linnaeus.plots": "pictures",
     "linnaeus.export": "a model as one file that needs only NumPy",
     "linnaeus.mlflow": "models for MLflow",
-    "linnaeus.deprecation": "how something public goes",
+    "linnaeus.deprecation": "how public names and parameters are deprecated",
     "linnaeus.tuning": "cut-offs and probabilities from held-out documents",
     "linnaeus.auto": "the choice of a model",
     "linnaeus.experiments.experiment": "shoot-outs: models under the same conditions",

@@ -161,8 +161,9 @@ def dmoz(device: str, losses: tuple[str, ...] = ("squared_hinge", "logistic")) -
         began = time.perf_counter()
         ones = np.ones(size.n_docs), np.ones(size.n_leaves)
         training = JointTraining(
-            made.X, Y, ones[0], network, E, loss=loss, bias=0.0, positive_weight=ones[1], engine=GPUEngine(device)
-        )
+            made.X, Y, ones[0], network, E, loss=loss, bias=0.0, positive_weight=ones[1], engine=GPUEngine(device),
+            n_lanes=2,
+        )  # fmt: skip
 
         def go_on(
             objective: float, gap: float, began: float = began, training: Any = training, loss: str = loss

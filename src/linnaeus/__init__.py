@@ -10,7 +10,7 @@ from linnaeus.registry import ALL_MODELS
 if TYPE_CHECKING:
     from linnaeus import metrics as metrics
     from linnaeus.auto.classifier import AutoClassifier as AutoClassifier
-    from linnaeus.data.documents import SuggestedDocuments as SuggestedDocuments
+    from linnaeus.data.dataset import SuggestedDocuments as SuggestedDocuments
     from linnaeus.lexical.model import LexicalModel as LexicalModel
     from linnaeus.mixture import Mixture as Mixture
     from linnaeus.mixture import mixed_held_out as mixed_held_out
@@ -54,7 +54,7 @@ _HOMES = {
     "AutoClassifier": "linnaeus.auto.classifier",
     "Mixture": "linnaeus.mixture",
     "SourceScores": "linnaeus.models.mixed_scores",
-    "SuggestedDocuments": "linnaeus.data.documents",
+    "SuggestedDocuments": "linnaeus.data.dataset",
     "SuggestionModel": "linnaeus.models.suggestions",
     "Pipeline": "linnaeus.pipeline",
     "calibrate": "linnaeus.tuning",

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-__all__ = ["deprecated", "deprecated_parameter"]
+__all__ = ["deprecated", "deprecated_parameter", "deprecation_message"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,7 +42,7 @@ def deprecated(*, since: str, removed_in: str, instead: str) -> Callable[[Callab
     """
 
     def mark(function: Callable[P, R]) -> Callable[P, R]:
-        message = _message(function.__name__, since, removed_in, instead)
+        message = deprecation_message(function.__name__, since, removed_in, instead)
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -86,7 +86,7 @@ def deprecated_parameter(
     """
 
     def mark(function: Callable[P, R]) -> Callable[P, R]:
-        message = _message(f"The parameter {name} of {function.__name__}", since, removed_in, instead)
+        message = deprecation_message(f"The parameter {name} of {function.__name__}", since, removed_in, instead)
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -99,5 +99,27 @@ def deprecated_parameter(
     return mark
 
 
-def _message(what: str, since: str, removed_in: str, instead: str) -> str:
-    return f"{what} is deprecated since {since} and will be removed in {removed_in}; use {instead}."
+def deprecation_message(what: str, since: str, removed_in: str, instead: str | None = None) -> str:
+    """What every warning about a deprecation says.
+
+    Parameters
+    ----------
+    what : str
+        What is deprecated.
+    since, removed_in : str
+        The version that deprecates it, and the one that removes it.
+    instead : str, default=None
+        What to use; None if it has no effect anyway.
+
+    Returns
+    -------
+    str
+        One sentence.
+
+    Examples
+    --------
+    >>> deprecation_message("The parameter engine", "0.1", "0.3")
+    'The parameter engine is deprecated since 0.1 and will be removed in 0.3.'
+    """
+    use = "" if instead is None else f"; use {instead}"
+    return f"{what} is deprecated since {since} and will be removed in {removed_in}{use}."

@@ -153,7 +153,7 @@ def write_predictor(model: Pipeline, path: str | PathLike[str]) -> int:
         "ngrams": list(features.ngram_range),
         "stop_words": sorted(_stop_words(stop)),
         "sublinear": features.sublinear_tf,
-        "unit_length": features.norm == "l2" or (features.norm == "auto" and features.weighting == "tfidf"),
+        "unit_length": features.norm == "l2" or (features.norm == "auto" and features.weighting != "log2"),
         "one_label": bool(inner.one_label_),
     }
     buffer = io.BytesIO()

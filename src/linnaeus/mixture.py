@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.data.check import Problem, check_labels
-from linnaeus.data.documents import SuggestedDocuments, n_documents
+from linnaeus.data.dataset import SuggestedDocuments, n_documents
 from linnaeus.data.matrices import is_sparse
 from linnaeus.data.splits import kfold
 from linnaeus.decoding import BestLabel, Decoder, Threshold
@@ -426,7 +426,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
     # -- explaining ----------------------------------------------------------------------------------------------------
 
     def explain(self, x: Any, node: str | None = None, k: int | None = None) -> list[MixtureExplanation]:
-        """Which source spoke for every node of the path, and what of the document moved that source.
+        """Which source contributed to every node of the path, and which features to that source.
 
         Parameters
         ----------
@@ -586,7 +586,7 @@ def _folds(Y: CSR, taxonomy: Taxonomy, cv: Any, random_state: int | None) -> Any
     return list(kfold(Y[:, by_name], min(int(cv), Y.shape[0]), random_state=random_state))
 
 
-def _held_out(model: Any, X: Any, Y: Any, sample_weight: Any, **how: Any) -> HeldOutScores:
+def _held_out(model: Classifier, X: Any, Y: CSR, sample_weight: npt.ArrayLike | None, **how: Any) -> HeldOutScores:
     """Scores of held-out documents; those of another tool are of documents that it has not seen anyway."""
     if not isinstance(model, SuggestionModel):
         return held_out_scores(model, X, Y, sample_weight=sample_weight, **how)

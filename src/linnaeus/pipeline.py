@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +21,15 @@ from linnaeus.errors import DataError, ParameterError, warn_user
 from linnaeus.features.documents import n_documents
 from linnaeus.metrics import hierarchical_f1
 from linnaeus.models.base import TaxonomyClassifier, available_unless
-from linnaeus.models.explaining import KeptDocuments, Neighbour, PathExplanation, explain_by_occlusion
+from linnaeus.models.explaining import Explainable, KeptDocuments, Neighbour, PathExplanation, explain_by_occlusion
 from linnaeus.models.label_priors import embedding_columns, label_features
 from linnaeus.models.promises import Decisions
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.tuning.held_out import FOLDS, DecoderComparison, held_out_scores, share_time
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray
+
+if TYPE_CHECKING:
+    from linnaeus.models.linear import LinearTaxonomyClassifier
 
 __all__ = ["Pipeline"]
 
@@ -205,7 +208,7 @@ class Pipeline(BaseEstimator):
         >>> pipe.prune(0.1).predict(["purr"]).tolist()
         ['cat']
         """
-        model: Any = self._fitted
+        model = cast("LinearTaxonomyClassifier", self._fitted)
         model.prune(threshold, X=None if X is None else self.matrix(X), y=y, **how)
         return self
 
@@ -432,7 +435,7 @@ class Pipeline(BaseEstimator):
         embedding are shown with the nearest words of the node, as ``kitten ~ cat, purr``; see ``origins``. Where
         features are pieces of words, the contribution of a word is the sum of those of its pieces.
         """
-        model: Any = self._fitted
+        model = self._fitted
         features: Any = self.features_
         batch = self._batch_of_one(document)
         names: ObjectArray | None = None
@@ -442,7 +445,7 @@ class Pipeline(BaseEstimator):
         elif hasattr(model, "explain") and hasattr(features, "word_parts"):
             from linnaeus.lexical.embedded_words import explain_by_word
 
-            return PathExplanation(explain_by_word(model, features, batch, node, k))
+            return PathExplanation(explain_by_word(cast(Explainable, model), features, batch, node, k))
         elif hasattr(model, "explain"):
             words = features.word_shares(batch) if hasattr(features, "word_shares") else None
             steps = model.explain(self.matrix(batch), node, k if words is None else None)

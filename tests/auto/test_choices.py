@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from linnaeus import Taxonomy, load, metrics, save
-from linnaeus.auto import AutoClassifier, measures
+from linnaeus.auto import AutoClassifier
 from linnaeus.auto.candidates import Candidate, feature_variants, first_candidate
-from linnaeus.auto.evaluate import Evaluator, splits_of
+from linnaeus.auto.evaluate import Evaluator, of_answers, of_ranking, splits_of, wins
 from linnaeus.auto.search import search
 from linnaeus.errors import LinnaeusError
 from linnaeus.features import DenseFeatures, KernelMap, TextFeatures
+from linnaeus.features.documents import default_features
 from linnaeus.mixture import Mixture
 from linnaeus.registry import MODELS
 from tests.auto.test_auto import LEAVES, TAX, sets
@@ -53,7 +54,7 @@ def test_a_model_that_was_asked_for_and_cannot_learn_the_labels_is_an_error() ->
 def test_a_mixture_is_refitted_saved_and_answers_as_it_was_measured(
     tmp_path, monkeypatch, labels, n_docs, measure
 ) -> None:
-    monkeypatch.setattr(measures, "wins", lambda first, second: True)
+    monkeypatch.setattr("linnaeus.auto.search.wins", lambda first, second: True)
     real = Evaluator.mix
     monkeypatch.setattr(Evaluator, "mix", lambda self, *given: _raised(real(self, *given)))
     X, y = labels(n_docs)
@@ -120,6 +121,7 @@ def test_the_width_of_a_map_and_the_scale_of_c_are_those_of_the_search_in_all_fi
     evaluator.run(candidate, 100)
     folds = evaluator.out_of_fold()
     assert folds.features("rbf map").gamma == evaluator.features("rbf map").gamma == evaluator.gamma
+    assert folds.features("rbf map").clip == evaluator.features("rbf map").clip == evaluator.clip
     assert folds.model(candidate).C == evaluator.model(candidate).C
     assert not folds.foldable
     assert evaluator.foldable
@@ -148,8 +150,8 @@ def test_labels_on_inner_nodes_are_learned_as_given_closed_or_the_most_specific(
 def test_a_larger_map_is_there_for_many_documents_only() -> None:
     X = np.zeros((3, 5))
     maps = ["rbf map", "wider rbf map", "narrower rbf map"]
-    assert list(feature_variants(None, X, 0, 1_000)) == ["as they are", *maps]
-    for n_docs, most in ((1_500, "1,500"), (10_000, "2,000")):
+    assert list(feature_variants(None, X, 0, 700)) == ["as they are", *maps]
+    for n_docs, most in ((900, "900"), (1_500, "1,500"), (10_000, "2,000")):
         larger = [f"{name} of {most} landmarks" for name in maps]
         assert list(feature_variants(None, X, 0, n_docs)) == ["as they are", *maps, *larger]
 
@@ -191,7 +193,7 @@ def test_measures_of_weighted_documents_are_those_of_repeated_documents(measure:
     gold, answers = (TAX.indicator([[v for v in TAX.names if rng.random() < 0.3] for _ in range(30)]) for _ in "12")
     times = rng.integers(0, 4, size=30)
     W = np.array([np.ones(30), times, times * 0.25])
-    values = measures.of_answers(measure, gold, answers, TAX)(W)
+    values = of_answers(measure, gold, answers, TAX)(W)
     function, repeated = getattr(metrics, measure), np.repeat(np.arange(30), times)
     expected = [function(gold, answers, TAX), function(gold[repeated], answers[repeated], TAX)]
     assert values.tolist() == pytest.approx([*expected, expected[1]])
@@ -203,7 +205,7 @@ def test_average_precision_is_that_of_repeated_documents_with_ties() -> None:
     P = rng.integers(0, 8, size=(30, TAX.n_nodes)) / 8
     times = rng.integers(0, 4, size=30)
     repeated = np.repeat(np.arange(30), times)
-    values = measures.of_ranking(gold, P, TAX)(np.array([np.ones(30), times]))
+    values = of_ranking(gold, P, TAX)(np.array([np.ones(30), times]))
     expected = [
         metrics.au_prc(gold[rows], P[rows], TAX, method="average-precision") for rows in (np.arange(30), repeated)
     ]
@@ -212,9 +214,9 @@ def test_average_precision_is_that_of_repeated_documents_with_ties() -> None:
 
 def test_a_difference_by_chance_is_not_a_win() -> None:
     noise = np.random.default_rng(0).normal(size=200)
-    assert measures.wins(noise + 0.1, noise)
-    assert not measures.wins(noise, noise)
-    assert not measures.wins(noise[::-1] + 0.1, noise)
+    assert wins(noise + 0.1, noise)
+    assert not wins(noise, noise)
+    assert not wins(noise[::-1] + 0.1, noise)
 
 
 def test_candidates_begin_with_the_usual_parameters_and_step_along_grids() -> None:
@@ -243,6 +245,20 @@ def test_an_embedding_is_tried_where_labels_have_few_documents(monkeypatch) -> N
     assert list(many) == list(letters) == ["as they are", "log2 weighting", "texts"]
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert "words and wordllama" not in feature_variants(TextFeatures(), np.zeros((1, 1)), 3, n_docs=9, n_labels=10)
+
+
+def test_terms_of_one_document_are_tried_where_documents_are_few(monkeypatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    usual = default_features("text")
+    few = feature_variants(usual, np.zeros((1, 1)), 0, n_docs=900, n_labels=10)
+    assert [few[name].min_df for name in ("as they are", "all terms", "all terms, idf")] == [2, 1, 1]
+    assert [few[name].weighting for name in ("all terms", "all terms, idf")] == ["tfidf", "idf"]
+    assert few["words and wordllama"].features.min_df == 1
+    many = feature_variants(usual, np.zeros((1, 1)), 0, n_docs=30_000, n_labels=10)
+    given = feature_variants(default_features("text", min_df=3), np.zeros((1, 1)), 0, n_docs=900, n_labels=10)
+    assert "all terms" not in many
+    assert "all terms" not in given  # what a user asks for is not undone
+    assert given["words and wordllama"].features.min_df == 3
 
 
 def test_cuts_are_tried_where_labels_are_whole_paths_but_not_single_labels() -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from linnaeus import Taxonomy
-from linnaeus.auto import AutoClassifier, measures
+from linnaeus.auto import AutoClassifier
 from linnaeus.auto.candidates import PLAIN, TEXTS, Candidate, first_candidate
-from linnaeus.auto.evaluate import Evaluator, splits_of
+from linnaeus.auto.evaluate import Evaluator, check_measure, of_answers, splits_of
 from linnaeus.features import TextFeatures
 from linnaeus.pipeline import Pipeline
 
@@ -26,12 +26,12 @@ def documents(n: int, seed: int = 0) -> tuple[np.ndarray, list[list[str]]]:
 
 @pytest.mark.parametrize("name", ["P@1", "precision at 1", "accuracy", "precision_at_1"])
 def test_the_first_suggestion_is_known_by_its_usual_names(name: str) -> None:
-    assert measures.check_measure(name) == "precision_at_1"
+    assert check_measure(name) == "precision_at_1"
 
 
 def test_a_first_suggestion_counts_where_it_is_one_of_the_labels() -> None:
     gold, first = TAX.indicator([["AA", "BA"], ["AB"], ["B"]]), TAX.indicator([["BA"], ["A"], ["B"]])
-    value = measures.of_answers("precision_at_1", gold, first, TAX)
+    value = of_answers("precision_at_1", gold, first, TAX)
     assert value(np.array([[1.0, 1.0, 1.0], [0.0, 3.0, 1.0]])).round(3).tolist() == [0.667, 0.25]
 
 

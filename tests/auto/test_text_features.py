@@ -8,7 +8,7 @@ import numpy as np
 
 import linnaeus
 from linnaeus import Taxonomy
-from linnaeus.auto.candidates import CHARS, PLAIN, TEXTS, feature_variants, first_candidate
+from linnaeus.auto.candidates import CHARS, COMMON, EMBEDDED, PLAIN, TEXTS, feature_variants, first_candidate
 from linnaeus.auto.evaluate import Evaluator, splits_of
 from linnaeus.auto.search import choose_features
 from linnaeus.cli.shootout import train_command
@@ -45,6 +45,9 @@ def test_the_recommended_command_has_the_features_of_the_shoot_out() -> None:
     run = Run(model="RRSVM", status="done", parameters={"C": 3.0})
     command = train_command(["shootout", "-d", json.dumps("a.csv")], run, CHARS)
     assert "--model RRSVM --set C=3 --analyser chars:2-5" in command
+    assert "--min-df 1 --weighting idf" in train_command(["shootout", "-d", "a.csv"], run, COMMON)
+    assert "--embedding wordllama --min-df 1" in train_command(["shootout", "-d", "a.csv"], run, EMBEDDED)
+    assert "--min-df 1" not in train_command(["shootout", "-d", "a.csv", "--min-df", "3"], run, EMBEDDED)
 
 
 def described(n_docs: int, seed: int = 0) -> tuple[list[str], list[list[str]]]:

@@ -9,7 +9,8 @@ import pytest
 
 import linnaeus as package
 from linnaeus.auto import pruning
-from linnaeus.cli.pruning import check_prune
+from linnaeus.cli import train
+from linnaeus.cli.train import AfterOptions
 from linnaeus.errors import ParameterError
 
 LABELS = [f"topic{i}" for i in range(60)]
@@ -30,7 +31,7 @@ def docs(tmp_path):
 
 @pytest.fixture
 def all_are_large(monkeypatch) -> None:
-    monkeypatch.setattr(pruning, "LARGE", 1000)
+    monkeypatch.setattr(train, "_LARGE", 1000)
 
 
 def trained(linnaeus, docs, *more, model="OneVsRestSVM"):
@@ -48,7 +49,7 @@ def test_small_models_stay_as_they_are(linnaeus, docs) -> None:
     assert "pruned" not in report_of(linnaeus, docs)
     model = package.load(docs.parent / "model").model_
     assert isinstance(model.weights_, np.ndarray)
-    assert model.weights_.nbytes < pruning.LARGE
+    assert model.weights_.nbytes < train._LARGE
 
 
 def test_large_models_are_pruned_and_answer_the_same(linnaeus, docs, all_are_large) -> None:
@@ -132,7 +133,7 @@ def test_a_memory_limit_that_pruning_might_exceed_keeps_the_model_whole(linnaeus
     from linnaeus.cli.pruning import Pruning
 
     trained(linnaeus, docs, "--prune", "none")
-    report = Pruning("auto", "micro_f1", "1KB").prune(package.load(docs.parent / "model"), ([], []), None)
+    report = Pruning(None, "micro_f1", "1KB").prune(package.load(docs.parent / "model"), ([], []), None)
     assert "--max-memory" in report["reason"]
 
 
@@ -143,10 +144,9 @@ def test_the_ranking_and_the_first_suggestion_can_be_what_must_not_fall(linnaeus
 
 
 def test_anything_else_than_a_number_auto_or_none_is_refused() -> None:
-    assert check_prune("0.1") == 0.1
-    assert check_prune("auto") == "auto"
-    assert check_prune("none") is None
-    assert check_prune("0") is None
+    assert AfterOptions(prune="0.1").prune_threshold() == 0.1
+    for none in ("auto", "none", "0"):
+        assert AfterOptions(prune=none).prune_threshold() is None
     for wrong in ("-1", "much", "nan"):
         with pytest.raises(ParameterError, match="expected auto, none, or a number of at least 0"):
-            check_prune(wrong)
+            AfterOptions(prune=wrong).check()

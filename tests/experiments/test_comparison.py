@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from linnaeus.auto.measures import FIRST, MEASURES
+from linnaeus.auto.evaluate import MEASURES, PRECISION_AT_1
 from linnaeus.experiments.comparison import _Area, compare_runs
 from linnaeus.experiments.measures import ModelAnswers, main_measure, measure
 from linnaeus.experiments.records import Run
@@ -39,7 +39,7 @@ def _runs(tmp_path, **shares):
     return experiment, kept, runs
 
 
-@pytest.mark.parametrize("given", [name for name in MEASURES if name != FIRST])
+@pytest.mark.parametrize("given", [name for name in MEASURES if name != PRECISION_AT_1])
 def test_all_measures_of_answers_and_rankings_are_compared(tmp_path, given) -> None:
     experiment, kept, runs = _runs(tmp_path, RRSVM=0.1, OneVsRestSVM=0.6)
     key = main_measure(given)

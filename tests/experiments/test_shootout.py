@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from linnaeus.experiments.records import Result
 from linnaeus.experiments.run_folder import RunFolder
 from linnaeus.experiments.shootout import _Shootout, shootout
 from tests.experiments.toy import toy
-from tests.experiments.work import Broken
+from tests.experiments.work import Broken, Hungry
 
 MODELS = ["OneVsRestSVM", "NodeSVM", "MulticlassSVM"]
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,6 +50,12 @@ def test_a_model_that_fails_is_a_row_and_stops_nobody(tmp_path) -> None:
     assert "tol=-1.0" in rows["NodeSVM"].reason
     assert found.sentence.startswith("Only OneVsRestSVM was measured")
     assert Result.from_json(found.to_json()) == found
+
+
+def test_a_model_that_needs_too_much_memory_does_not_apply(tmp_path) -> None:
+    found = shootout(toy(settings={"NodeSVM": {"engine": Hungry()}}), tmp_path, models=["NodeSVM"], budget=120)
+    assert status(found) == {"NodeSVM": "does not apply"}
+    assert re.fullmatch(r"it needs more memory than the [\d.]+ \w+ that it may take", found.runs[0].reason or "")
 
 
 def test_without_time_models_say_so(tmp_path) -> None:

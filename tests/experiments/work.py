@@ -41,3 +41,12 @@ class Broken:
 
     def map(self, *arguments: Any, **more: Any) -> Any:
         raise RuntimeError("the engine is broken")
+
+
+class Hungry:
+    """An engine for whose tasks there is not enough memory."""
+
+    n_workers = 1
+
+    def map(self, *arguments: Any, **more: Any) -> Any:
+        raise MemoryError

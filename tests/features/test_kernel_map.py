@@ -9,6 +9,7 @@ from scipy import sparse
 from linnaeus import OneVsRestSVM, Taxonomy, store
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.features import DenseFeatures, KernelMap, TextFeatures
+from linnaeus.features.kernel_map import CLIPS
 from linnaeus.features.named import kernel_map
 from linnaeus.pipeline import Pipeline
 
@@ -78,6 +79,51 @@ def test_gamma_is_chosen_on_held_out_documents_where_labels_are_given() -> None:
     assert not without.gamma_errors_
     assert without.gamma_ > 0
     assert KernelMap(gamma=0.7).fit(X, y).gamma_ == 0.7
+
+
+def outliers(n: int = 240) -> tuple[np.ndarray, list[str]]:
+    """A ring in two columns, and eight columns of noise whose few far values decide all distances."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(n, 2)), rng.standard_t(1.2, size=(n, 8))])
+    return X, ["in" if radius < 1.2 else "out" for radius in np.linalg.norm(X[:, :2], axis=1)]
+
+
+def test_values_far_from_the_mean_are_clipped_where_held_out_documents_ask_for_it(tmp_path) -> None:
+    X, y = outliers()
+    chosen = KernelMap(DenseFeatures(), 100).fit(X, y)
+    assert chosen.clip_ in CLIPS
+    given = KernelMap(DenseFeatures(), 100, clip=None).fit(X, y)
+    assert given.clip_ is None
+    assert min(chosen.gamma_errors_.values()) < min(given.gamma_errors_.values())
+    far = X[:2].copy()
+    far[:, 5] = [80.0, 90.0]
+    far[1, :5], far[1, 6:] = far[0, :5], far[0, 6:]
+    np.testing.assert_array_equal(*chosen.transform(far))  # both are beyond the limit
+    model = Pipeline(OneVsRestSVM(random_state=0), KernelMap(DenseFeatures(), 100)).fit(X, y)
+    store.save(model, tmp_path / "model")
+    loaded = store.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.decision_function(far), model.decision_function(far))
+
+
+def test_vectors_without_outliers_are_not_clipped() -> None:
+    X = np.random.default_rng(0).choice([-1.0, 1.0], size=(200, 6))
+    assert KernelMap(gamma="auto").fit(X, [str(x) for x in X[:, 0] * X[:, 1]]).clip_ is None
+
+
+def test_a_width_that_is_given_clips_nothing_unless_asked() -> None:
+    X, y = outliers()
+    assert KernelMap(gamma=0.1).fit(X, y).clip_ is None
+    asked = KernelMap(gamma=0.1, clip=2.0).fit(X, y)
+    expected = KernelMap(gamma=0.1).fit(np.clip(X, *asked.limits_))
+    np.testing.assert_allclose(asked.transform(X), expected.transform(np.clip(X, *asked.limits_)), atol=1e-6)
+
+
+def test_folders_written_before_vectors_were_clipped_load() -> None:
+    X, y = outliers()
+    made = KernelMap(gamma=0.1).fit(X, y)
+    values, arrays = made.state()
+    old = KernelMap.from_state({k: v for k, v in values.items() if "clip" not in k}, arrays)
+    np.testing.assert_array_equal(old.transform(X), made.transform(X))
 
 
 @pytest.mark.parametrize("y", [[["out"]] * 300, [[]] * 300])
@@ -161,8 +207,8 @@ def test_vectors_of_another_width_and_texts_are_refused() -> None:
 
 def test_names_of_the_command_line() -> None:
     assert kernel_map("rbf").n_components == 600
-    made = kernel_map("rbf:800,gamma=0.5,landmarks=uniform")
-    assert (made.n_components, made.gamma, made.landmarks) == (800, 0.5, "uniform")
+    made = kernel_map("rbf:800,gamma=0.5,landmarks=uniform,clip=3")
+    assert (made.n_components, made.gamma, made.landmarks, made.clip) == (800, 0.5, "uniform", 3)
     with pytest.raises(ParameterError, match="gamma"):
         kernel_map("rbf:gama=1")
     with pytest.raises(ParameterError, match="n_components"):

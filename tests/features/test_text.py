@@ -69,6 +69,16 @@ def test_log2_is_raw_counts_times_log2_of_n_over_nu_without_norm() -> None:
     np.testing.assert_allclose(np.linalg.norm(unit[:3], axis=1), 1, rtol=1e-6)
 
 
+def test_idf_gives_words_of_all_documents_no_weight() -> None:
+    texts = [f"the {text}" for text in TEXTS]
+    X = TextFeatures(weighting="idf").fit_transform(texts).toarray()
+    counts = CountVectorizer().fit_transform(texts).toarray()
+    expected = counts * np.log(len(texts) / (counts > 0).sum(axis=0))
+    lengths = np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(X, expected / np.where(lengths > 0, lengths, 1.0), rtol=1e-6)
+    assert not X[:, TextFeatures().fit(texts).get_feature_names_out().tolist().index("the")].any()
+
+
 def test_field_weights_multiply_their_block_before_the_common_norm() -> None:
     model = TextFeatures(fields={"title": 3.0, "abstract": 1.0})
     X = model.fit_transform(RECORDS).toarray()

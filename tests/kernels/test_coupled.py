@@ -23,12 +23,12 @@ def coupling(seed: int) -> np.ndarray:
 
 def run(kernel, p: dict, T, alpha, n_columns: int, reach: float = 0.0, limits=(np.inf, -np.inf)):
     W, high, low = np.zeros((D + 1, 16), np.float32), np.zeros(16, np.float32), np.zeros(16, np.float32)
-    shares, keep = np.zeros((2, 16)), np.zeros(N, np.uint8)
+    shares, gain = np.zeros((2, 16)), np.full(N, -2, np.float32)
     above, below = (np.full(16, limit, np.float32) for limit in limits)
     arguments = [p[name] for name in ("indptr", "indices", "data", "squared_norm", "bound", "column_weight", "loss")]
     arguments += [p["bias"], p["positive_indptr"], p["positive"], np.arange(N, dtype=np.int32), T, n_columns, reach]
-    kernel.sweep(*arguments, W, alpha, above, below, high, low, shares, keep)
-    return W, shares, keep, arguments
+    kernel.sweep(*arguments, W, alpha, above, below, high, low, shares, gain)
+    return W, shares, gain, arguments
 
 
 def first_variables(p: dict) -> np.ndarray:
@@ -71,10 +71,10 @@ def test_logistic_pairs_within_reach_are_left_alone() -> None:
         weights[i] = np.where(y > 0, p["column_weight"][0], p["column_weight"][1])
     optimum = (0.5 * p["bound"][:, None] * weights).astype(np.float32)  # of scores that are 0
     alpha = (optimum * 1.02).astype(np.float32)
-    W, shares, keep, _ = run(coupled, p, np.eye(16, dtype=np.float32), alpha, 16, reach=0.1)
+    W, shares, gain, _ = run(coupled, p, np.eye(16, dtype=np.float32), alpha, 16, reach=0.1)
     np.testing.assert_array_equal(alpha, (optimum * 1.02).astype(np.float32))
     assert not W.any()
-    assert keep.all()
+    assert not gain.any()
     assert shares[0].sum() == pytest.approx(0.5 * (0.02**2 * optimum**2 / (optimum / 2)).sum(), rel=1e-2)
 
 
@@ -94,6 +94,18 @@ def test_pairs_of_the_squared_hinge_within_reach_are_left_alone() -> None:
     assert run(coupled, p, np.eye(16, dtype=np.float32), start.copy(), 16, reach=0.01)[0].any()
 
 
+@pytest.mark.parametrize("n_columns", [16, 11])
+def test_gains_are_sums_of_squared_gradients(n_columns) -> None:
+    p = problem(1, N, D, LOSSES["squared_hinge"], False, np.float32, 0.0)
+    p["data"] = np.zeros_like(p["data"])  # scores are 0, and stay there: every gradient is a / 2c - 1
+    alpha = np.random.default_rng(0).random((N, 16)).astype(np.float32)
+    y = np.array([reference._signs(i, p["positive_indptr"], p["positive"]) for i in range(N)])
+    c = p["bound"][:, None] * np.where(y > 0, *p["column_weight"][:, None, :])
+    expected = np.square(alpha / (2 * c) - 1)[:, :n_columns].sum(axis=1)
+    _, _, gain, _ = run(coupled, p, np.eye(16, dtype=np.float32), alpha, n_columns)
+    np.testing.assert_allclose(gain, expected, rtol=1e-4)
+
+
 def test_rows_at_rest_are_told() -> None:
     p = problem(1, N, D, LOSSES["squared_hinge"], False, np.float32, 1.0)
     p["positive_indptr"], p["positive"] = np.zeros(N + 1, np.int64), np.zeros(1, np.uint8)
@@ -101,14 +113,14 @@ def test_rows_at_rest_are_told() -> None:
     W = np.zeros((D + 1, 16), np.float32)
     W[-1] = -2.0  # the constant puts all documents far on the right side
     p["indptr"] = np.zeros(N + 1, np.int64)
-    extremes, shares, keep = np.zeros((2, 16), np.float32), np.zeros((2, 16)), np.ones(N, np.uint8)
+    extremes, shares, gain = np.zeros((2, 16), np.float32), np.zeros((2, 16)), np.zeros(N, np.float32)
     names = ("indptr", "indices", "data", "squared_norm", "bound", "column_weight", "loss", "bias")
     coupled.sweep(
         *(p[name] for name in names), p["positive_indptr"], p["positive"], np.arange(N, dtype=np.int32),
         np.eye(16, dtype=np.float32), 16, 0.0, W, alpha, np.full(16, 0.5, np.float32), np.full(16, -0.5, np.float32),
-        *extremes, shares, keep,
+        *extremes, shares, gain,
     )  # fmt: skip
-    assert not keep.any()
+    assert (gain == -1).all()
     assert not alpha.any()
     assert not shares.any()
 

@@ -122,9 +122,9 @@ def test_scattered_words_are_not_found_across_fields() -> None:
 def test_a_taxonomy_is_matched_by_stems_of_its_language() -> None:
     texts = Texts.from_entries([(0, "preferred", "en", "Neoplasms"), (0, "preferred", "de", "Krankheiten")])
     tax = Taxonomy.flat(["x"]).with_texts(texts)
-    assert LabelMatcher.of(tax).phrases_in("a neoplasm") == [("neoplasm", "Neoplasms")]
-    assert LabelMatcher.of(tax, "de").phrases_in("neoplasms, eine Krankheit") == [("Krankheit", "Krankheiten")]
-    assert LabelMatcher.of(tax, analyzer="word").phrases_in("a neoplasm") == []
+    assert found(LabelMatcher.of(tax), "a neoplasm") == [(1, 1, [0])]
+    assert found(LabelMatcher.of(tax, "de"), "neoplasms, eine Krankheit") == [(2, 1, [0])]
+    assert found(LabelMatcher.of(tax, analyzer="word"), "a neoplasm") == []
 
 
 @pytest.mark.slow

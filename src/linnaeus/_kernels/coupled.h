@@ -70,30 +70,32 @@ static inline float coupled_logistic(float t, float old, float Q, float c) {
     return next >= c ? c * 0.9999999f : next <= 0 ? c * 1e-30f : next;
 }
 
-/* Which columns move, as bits; adds the row's shares to gap and primal. ``rests`` tells whether none is near a move. */
-static inline unsigned coupled_moves_hinge(const int squared, const float reach,
+/* Which columns move, as bits, of those that count (1, others 0); adds the row's shares to gap and primal. ``gain``
+ * receives the sum of the squared projected gradients of the columns that move, -1 where the row rests: none of its
+ * columns is near a move. */
+static inline unsigned coupled_moves_hinge(const int squared, const float reach, const float *restrict counts,
                                            const float *restrict S, const float *restrict Y,
                                            const float *restrict c, const float *restrict a,
                                            const float *restrict above, const float *restrict below,
                                            float *restrict high, float *restrict low,
-                                           float *restrict gap, float *restrict primal, int *rests) {
-    float move[PANEL];
-    int keep = 0;
+                                           float *restrict gap, float *restrict primal, float *restrict gain) {
+    float move[PANEL], awake = 0, sum = 0;
     for (int b = 0; b < PANEL; b++) {
         const float z = 1 - Y[b] * S[b], excess = z > 0 ? z : 0;
         const float shift = squared ? 0.5f / c[b] : 0, upper = squared ? INFINITY : c[b];
         const float loss = c[b] * excess * (squared ? excess : 1), g = shift * a[b] - z;
         const int at_zero = a[b] <= 0, at_upper = (a[b] >= upper) & !at_zero;
         const float over = g > 0 ? g : 0, under = g < 0 ? g : 0;
-        const float projected = at_zero ? under : at_upper ? over : g;
+        const float projected = counts[b] * (at_zero ? under : at_upper ? over : g);
         high[b] = projected > high[b] ? projected : high[b];
         low[b] = projected < low[b] ? projected : low[b];
-        keep |= !((at_zero & (g > above[b])) | (at_upper & (g < below[b])));
+        awake += (at_zero & (g > above[b])) | (at_upper & (g < below[b])) ? 0 : counts[b];
         gap[b] += loss - a[b] * (z - 0.5f * shift * a[b]);
         primal[b] += loss + 0.5f * a[b] * (1 - z);
         move[b] = projected * projected > reach * reach * excess * excess ? projected : 0;
+        sum += move[b] * move[b];
     }
-    *rests = !keep;
+    *gain = awake > 0 ? sum : -1;
     return nonzero_f(move);
 }
 
@@ -116,14 +118,15 @@ static inline unsigned coupled_moves_logistic(const float reach, const float *re
 }
 
 /* Constants, so that compilers make vector instructions of the loop. */
-static inline unsigned coupled_moves(const int loss, const float reach, const float *S, const float *Y, const float *c,
-                                     const float *a, const float *above, const float *below, float *high, float *low,
-                                     float *gap, float *primal, int *rests) {
-    *rests = 0;
+static inline unsigned coupled_moves(const int loss, const float reach, const float *counts, const float *S,
+                                     const float *Y, const float *c, const float *a, const float *above,
+                                     const float *below, float *high, float *low, float *gap, float *primal,
+                                     float *gain) {
+    *gain = 0;
     if (loss == LOGISTIC) return coupled_moves_logistic(reach, S, Y, c, a, gap, primal);
     return loss == SQUARED_HINGE
-               ? coupled_moves_hinge(1, reach, S, Y, c, a, above, below, high, low, gap, primal, rests)
-               : coupled_moves_hinge(0, reach, S, Y, c, a, above, below, high, low, gap, primal, rests);
+               ? coupled_moves_hinge(1, reach, counts, S, Y, c, a, above, below, high, low, gap, primal, gain)
+               : coupled_moves_hinge(0, reach, counts, S, Y, c, a, above, below, high, low, gap, primal, gain);
 }
 
 /* Move the columns of the mask; D receives sum over b of Y_b (new a - old a) T_b. Returns whether any moved. */

@@ -17,8 +17,8 @@ ctypedef long long i64
 
 cdef extern from "coupled.h" nogil:
     unsigned int coupled_moves(
-        int loss, float reach, const float* S, const float* Y, const float* c, const float* a, const float* above,
-        const float* below, float* high, float* low, float* gap, float* primal, int* rests)
+        int loss, float reach, const float* counts, const float* S, const float* Y, const float* c, const float* a,
+        const float* above, const float* below, float* high, float* low, float* gap, float* primal, float* gain)
     int coupled_step(
         int loss, unsigned int mask, float Q, const float* T, const float* own, const float* S, const float* Y,
         const float* c, float* a, float* D)
@@ -43,17 +43,18 @@ def sweep(
     const i64[::1] positive_indptr, const unsigned char[::1] positive, const int[::1] order,
     const float[:, ::1] T, int n_columns, float reach, float[:, ::1] W, float[:, ::1] alpha,
     const float[::1] above, const float[::1] below, float[::1] high, float[::1] low,
-    double[:, ::1] shares, unsigned char[::1] keep,
+    double[:, ::1] shares, float[::1] gain,
 ):
     """One epoch over the rows ``order``; W and alpha move in place.
 
-    ``keep[k]`` is set to 0 where the row ``order[k]`` rests: all its columns stand at a bound with a gradient beyond
-    ``above`` (at 0) or ``below`` (at the upper bound); the logistic loss keeps all rows. ``high`` and ``low`` receive
-    the extreme projected gradients, ``shares`` (2 x 16) the sums of the rows' shares of the duality gap and of the
-    objective as they were met. ``reach``: how near its optimum a column is left alone, see ``coupled.h``.
+    ``gain[k]`` receives the sum of the squared projected gradients of the columns that the row ``order[k]`` moved, as
+    they were before; -1 where the row rests: all its columns stand at a bound with a gradient beyond ``above`` (at 0)
+    or ``below`` (at the upper bound). With the logistic loss it is 0. ``high`` and ``low`` receive the extreme
+    projected gradients, ``shares`` (2 x 16) the sums of the rows' shares of the duality gap and of the objective as
+    they were met. ``reach``: how near its optimum a column is left alone, see ``coupled.h``.
     """
     cdef Py_ssize_t k, i, n, e, last = W.shape[0] - 1, n_rows = order.shape[0]
-    cdef int b, rests
+    cdef int b
     cdef unsigned int mask, real = (1u << n_columns) - 1
     cdef float S[PANEL]
     cdef float Y[PANEL]
@@ -68,6 +69,7 @@ def sweep(
     cdef float positive_weight[PANEL]
     cdef float negative_weight[PANEL]
     cdef float own[PANEL]
+    cdef float counts[PANEL]
     cdef float* w = &W[0, 0]
     cdef float* constant = &W[last, 0]
     cdef const int* row_indices
@@ -81,6 +83,7 @@ def sweep(
         positive_weight[b] = column_weight[0, b]
         negative_weight[b] = column_weight[1, b]
         own[b] = T[b, b]
+        counts[b] = b < n_columns
     with nogil:
         for k in range(n_rows):
             i = order[k]
@@ -101,9 +104,8 @@ def sweep(
             for b in range(PANEL):
                 S[b] += bias * constant[b]
             mask = coupled_moves(
-                loss, reach, S, Y, c, &alpha[i, 0], beyond, under, highest, lowest, gap, primal, &rests)
+                loss, reach, counts, S, Y, c, &alpha[i, 0], beyond, under, highest, lowest, gap, primal, &gain[k])
             mask &= real
-            keep[k] = not rests
             if mask and coupled_step(
                     loss, mask, squared_norm[i], &T[0, 0], own, S, Y, c, &alpha[i, 0], D):
                 panel_axpy_f(n, row_indices, &data[0] + indptr[i], D, w)

@@ -142,6 +142,36 @@ cdef inline int forget_idle(
     return p
 
 
+cdef inline int take_pairs(
+    int most, const double* found, const double* F, double low, double share, int m, int capacity,
+    int* ys, int* zs, double* cost, double* mass, double* g, unsigned char* idle, int* full
+) noexcept nogil:
+    """Add the ``most`` pairs of ``found`` whose H is at least ``share`` above ``low`` to the m pairs of a row, with
+    mass 0; returns how many it has. ``full`` counts the pairs for which there is no room."""
+    cdef int b, k, p, y, z
+    cdef double h
+    for k in range(most):
+        y, z = <int> found[3 * k], <int> found[3 * k + 1]
+        h = found[3 * k + 2] * (1 - F[y] + F[z])
+        if h - low < share:
+            continue
+        p = m
+        for b in range(m):
+            if ys[b] == y and zs[b] == z:
+                p = b
+        if p < m:
+            continue
+        if m == capacity:  # a pair without mass makes room, the one of smallest H
+            for b in range(m):
+                if mass[b] == 0 and idle[b] > 0 and (p == m or g[b] < g[p]):
+                    p = b
+            full[0] += p == m
+        if p < capacity:
+            m = max(m, p + 1)
+            ys[p], zs[p], cost[p], mass[p], g[p], idle[p] = y, z, found[3 * k + 2], 0, h, 0
+    return m
+
+
 def sweep(
     const i64[::1] indptr, const int[::1] indices, const floating[::1] data, bint dense, bint gram,
     const floating[::1] squared_norm, floating bias, tuple of_classes, const i64[::1] label_indptr,
@@ -161,7 +191,7 @@ def sweep(
     """
     cdef Classes c = classes_of(of_classes)
     cdef Py_ssize_t i, t, v, n, n_panels = W.shape[0], height = W.shape[1], n_nodes = PANEL * n_panels
-    cdef int capacity = <int> ys.shape[1], m, p, y, z, q, b, k, most, full = 0
+    cdef int capacity = <int> ys.shape[1], m, p, q, most, full = 0
     cdef double* a = &room[0]
     cdef double* change = a + n_nodes
     cdef double* F = change + n_nodes
@@ -210,25 +240,11 @@ def sweep(
             violation[i] = high - low
             worst = max(worst, high - low)
             gaps += gap
-            for k in range(most):
-                y, z = <int> found[3 * k], <int> found[3 * k + 1]
-                h = found[3 * k + 2] * (1 - F[y] + F[z])
-                if h - low < SHARE * (high - low):
-                    continue
-                p = m
-                for b in range(m):
-                    if ys[i, b] == y and zs[i, b] == z:
-                        p = b
-                if p < m:
-                    continue
-                if m == capacity:  # a pair without mass makes room, the one of smallest H
-                    for b in range(m):
-                        if mass[i, b] == 0 and idle[i, b] > 0 and (p == m or g[b] < g[p]):
-                            p = b
-                    full += p == m
-                if p < capacity:
-                    sizes[i] = m = max(m, p + 1)
-                    ys[i, p], zs[i, p], cost[i, p], mass[i, p], g[p], idle[i, p] = y, z, found[3 * k + 2], 0, h, 0
+            if most:
+                sizes[i] = m = take_pairs(
+                    most, found, F, low, SHARE * (high - low), m, capacity, &ys[i, 0], &zs[i, 0], &cost[i, 0],
+                    &mass[i, 0], g, &idle[i, 0], &full
+                )
             if m == 0 or high - low <= 1e-14:
                 continue
             products(&c, m, &ys[i, 0], &zs[i, 0], &cost[i, 0], squared_norm[i], change, Q)

@@ -1,39 +1,53 @@
-"""What a search may choose: candidates in a fixed order, and the features that they see.
+"""What a search may choose, in a fixed order; what was measured of it; and the report of what was chosen.
 
 A candidate is a model with a value of C, what it learns (labels as given, closed sets, or the most specific labels),
 the pull of inner nodes towards zero where the model has one, and a variant of the features; or a mixture of such. C is
 relative to the mean squared length of the vectors. The first six models are of five families (flat, local, joint,
 structured, online), so that a search that goes through them in this order has seen every family early.
+
+An `Outcome` is what a candidate reached, `Kept` are outcomes in a folder, from which the same search continues, and an
+`AutoReport` says what was chosen and why, in plain values and in sentences.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import inspect
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import numpy as np
 from sklearn.base import clone
 
 from linnaeus import registry
 from linnaeus.data.matrices import is_sparse
+from linnaeus.engine import format_seconds
+from linnaeus.errors import CheckpointError
 from linnaeus.features import DenseFeatures, EmbeddedText, KernelMap, TextFeatures
 from linnaeus.features.analysis import parse_analyser
+from linnaeus.files import replace_file
 from linnaeus.models.base import TaxonomyClassifier
+from linnaeus.models.checkpoint import digest
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.taxonomy.names import has_words
-from linnaeus.typing import CSR, Matrix
+from linnaeus.typing import CSR, FloatArray, Matrix
 
 if TYPE_CHECKING:
     from linnaeus.pipeline import Transformer
+    from linnaeus.tuning.held_out import HeldOutScores
 
 __all__ = [
     "CHARS",
+    "COMMON",
     "EMBEDDED",
     "EMBEDDED_CHARS",
     "FAMILIES",
+    "FLAT",
     "GRID",
     "LEARN",
     "LOG2",
@@ -41,12 +55,20 @@ __all__ = [
     "MIXTURE",
     "PLAIN",
     "PULLS",
+    "RARE",
     "TEXTS",
+    "AutoReport",
     "Candidate",
+    "FeatureVariants",
+    "Kept",
+    "Outcome",
     "Place",
+    "Row",
     "applies",
+    "cut_words",
     "document_models",
     "feature_variants",
+    "fingerprint",
     "first_candidate",
     "is_later",
     "larger_map",
@@ -57,10 +79,12 @@ __all__ = [
     "parameters_of",
 ]
 
+FLAT = "OneVsRestSVM"  # the baseline
 GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 PULLS = (0.0, 1.0, 10.0, float("inf"))  # from the joint model to one classifier for each label alone
 LEARN = ("given", "closed", "frontier")
 PLAIN, LOG2, CHARS, MAP = "as they are", "log2 weighting", "characters", "rbf map"
+RARE, COMMON = "all terms", "all terms, idf"  # those of one document too; and words of nearly all documents fade out
 EMBEDDED, EMBEDDED_CHARS = "words and wordllama", "words, characters and wordllama"
 TEXTS = "texts"  # no features: documents as they were read, for models that take them, or make features themselves
 MIXTURE = "Mixture"
@@ -79,9 +103,10 @@ _SHORT = 50  # mean number of characters of texts up to which n-grams of charact
 _SHORTER, _CHARACTERS = 200, 3_000_000  # or up to which they are where all texts together have no more characters
 _NARROW = 2_000  # features of sparse vectors up to which a map is tried
 _FEW_PER_LABEL, _FEW_FOR_VECTORS = 100, 20_000  # documents of a label, and in all, up to which an embedding is tried
+_USUAL_DF, _FEW_FOR_TERMS = 2, 20_000  # documents of a usual term, and in all, up to which terms of one are tried
 _FEW_FOR_CHARS, _CHARS_BESIDE = 5_000, 0.7  # documents up to which characters are tried beside it, and their weight
 _LANDMARKS = (600, 2_000)  # of a map, and of a larger one at most
-_ENOUGH = 1_200  # documents from which on a larger map is tried
+_ENOUGH = 800  # documents from which on a larger map is tried
 _WIDTHS = {"": 1.0, "wider ": 0.5, "narrower ": 2.0}  # of maps: times the gamma that the first of them has chosen
 
 Place = tuple[str, str, str | None, tuple["Candidate", ...]]
@@ -231,6 +256,25 @@ def make_model(candidate: Candidate, taxonomy: Taxonomy | None, scale: float, **
     return model
 
 
+class FeatureVariants(Mapping[str, "Transformer | None"]):
+    """Unfitted features by name, each made when it is looked up: most searches try only some of them."""
+
+    def __init__(self, makers: dict[str, Callable[[], Transformer | None]]) -> None:
+        self._makers = makers
+
+    def __getitem__(self, name: str) -> Transformer | None:
+        return self._makers[name]()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._makers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
 def feature_variants(
     features: Transformer | None,
     X: Matrix,
@@ -239,7 +283,7 @@ def feature_variants(
     n_labels: int = 0,
     *,
     length: float = float("inf"),
-) -> dict[str, Transformer | None]:
+) -> FeatureVariants:
     """Unfitted features by name, None for a matrix as it is.
 
     Parameters
@@ -260,33 +304,38 @@ def feature_variants(
 
     Returns
     -------
-    dict of str to transformer or None
+    FeatureVariants
         The usual features first.
     """
-    variants: dict[str, Transformer | None] = {PLAIN: features}
+    variants: dict[str, Callable[[], Transformer | None]] = {PLAIN: lambda: features}
     narrow = not is_sparse(X) or X.shape[1] <= _NARROW
     if isinstance(features, TextFeatures):
         if getattr(features, "weighting", None) != "log2":
-            variants[LOG2] = clone(features).set_params(weighting="log2", sublinear_tf=False)
+            variants[LOG2] = lambda: clone(features).set_params(weighting="log2", sublinear_tf=False)
+        every = features
+        if features.min_df == _USUAL_DF and n_docs <= _FEW_FOR_TERMS:
+            every = clone(features).set_params(min_df=1)
+            variants[RARE] = lambda: every
+            if features.weighting == "tfidf":
+                variants[COMMON] = lambda: clone(every).set_params(weighting="idf")
         if n_docs <= min(_FEW_PER_LABEL * n_labels, _FEW_FOR_VECTORS) and _can_embed(features):
-            variants[EMBEDDED] = EmbeddedText(features, "wordllama", random_state=seed)
+            variants[EMBEDDED] = lambda: EmbeddedText(clone(every), "wordllama", random_state=seed)
             if n_docs <= _FEW_FOR_CHARS:
-                every = clone(features).set_params(min_df=1)  # with few documents, terms of one document help
-                beside = EmbeddedText(every, "wordllama", characters=_CHARS_BESIDE, random_state=seed)
-                variants[EMBEDDED_CHARS] = beside
+                beside = partial(EmbeddedText, characters=_CHARS_BESIDE, random_state=seed)
+                variants[EMBEDDED_CHARS] = lambda: beside(clone(every), "wordllama")
         short = length <= _SHORT or (length <= _SHORTER and n_docs * length <= _CHARACTERS)
         if short and features.analyzer == "word" and features.stop_words is None:
-            variants[CHARS] = clone(features).set_params(**parse_analyser("chars:2-5"))
-        variants[TEXTS] = None  # for mixtures of models that see different ones
+            variants[CHARS] = lambda: clone(features).set_params(**parse_analyser("chars:2-5"))
+        variants[TEXTS] = lambda: None  # for mixtures of models that see different ones
     elif narrow and (features is None or isinstance(features, DenseFeatures)) and X.shape[1] > 1:
         small, most = _LANDMARKS
         sizes = {"": small} | ({f" of {large:,} landmarks": large} if (large := min(most, n_docs)) >= _ENOUGH else {})
         variants |= {
-            f"{width}{MAP}{size}": KernelMap(features, n_landmarks, random_state=seed)
+            f"{width}{MAP}{size}": partial(KernelMap, features, n_landmarks, random_state=seed)
             for size, n_landmarks in sizes.items()
             for width in _WIDTHS
         }
-    return variants
+    return FeatureVariants(variants)
 
 
 def _can_embed(features: TextFeatures) -> bool:
@@ -333,3 +382,254 @@ def larger_map(features: str, variants: Collection[str]) -> str | None:
     """
     larger = [one for one in variants if one.startswith(f"{features} of ")]
     return larger[0] if features.endswith(MAP) and larger else None
+
+
+# -- what was measured, and what was chosen ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a candidate reached.
+
+    Attributes
+    ----------
+    candidate : Candidate
+        The candidate.
+    n_docs : int
+        Documents it learned from.
+    value : float
+        The measure with the best cut; ``own`` with the model's own decoder.
+    cut : str
+        The best cut, "own" for the model's own decoder.
+    seconds : float
+        Of the fit and everything after it.
+    answers : CSR or None
+        Answers to the held-out documents with the best cut; None where they are not kept.
+    held : HeldOutScores or None
+        Scores of the held-out documents.
+    P : ndarray or None
+        Probabilities of all nodes, where the measure is of rankings.
+    way : str
+        How probabilities are made coherent.
+    sources : tuple of Outcome
+        Those of the sources of a mixture.
+    stopped : bool
+        Whether the clock ended the fit before it had converged.
+    fitting : float
+        Seconds of the fit alone.
+    """
+
+    candidate: Candidate
+    n_docs: int
+    value: float
+    own: float
+    cut: str
+    seconds: float
+    answers: CSR | None = field(default=None, repr=False, compare=False)
+    held: HeldOutScores | None = field(default=None, repr=False, compare=False)
+    P: FloatArray | None = field(default=None, repr=False, compare=False)
+    way: str = field(default="project", repr=False, compare=False)
+    sources: tuple[Outcome, ...] = field(default=(), repr=False, compare=False)
+    stopped: bool = field(default=False, repr=False, compare=False)
+    fitting: float = field(default=0.0, repr=False, compare=False)
+
+    def without_scores(self) -> Outcome:
+        """The same without what takes memory."""
+        return replace(self, answers=None, held=None, P=None)
+
+
+class Row(TypedDict):
+    """One measured candidate; ``value`` is None where the model refused the documents.
+
+    ``fitting`` are the seconds of the fit alone, ``seconds`` also those of measuring, ``whole`` also those of features
+    that were made for it.
+    """
+
+    value: float | None
+    own: float
+    cut: str
+    seconds: float
+    whole: float
+    stopped: NotRequired[bool]  # whether the clock ended the fit
+    fitting: NotRequired[float]
+
+
+@dataclass
+class Kept:
+    """Rows by candidate and number of documents, written to ``folder`` as they come, where there is one."""
+
+    folder: Path | None = None
+    rows: dict[str, Row] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, folder: Path, about: str) -> Kept:
+        """What an earlier run of the same search has measured.
+
+        Raises
+        ------
+        CheckpointError
+            If the folder holds another search.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        for part in folder.glob(".*.part"):  # of a write that was killed
+            part.unlink(missing_ok=True)
+        description, rows = folder / "about.json", folder / "search.json"
+        if (earlier := _loaded(description)) is not None:
+            if earlier != about:
+                raise CheckpointError(
+                    f"{folder} holds the checkpoint of another search, with other {_difference(earlier, about)}; "
+                    "choose another folder, or delete this one to start again."
+                )
+            if isinstance(kept := _loaded(rows), dict):
+                return cls(folder, kept)
+        rows.unlink(missing_ok=True)
+        replace_file(description, (json.dumps(about) + "\n").encode())
+        return cls(folder)
+
+    def put(self, key: str, row: Row) -> None:
+        """Keep a row."""
+        self.rows[key] = row
+        if self.folder is not None:
+            replace_file(self.folder / "search.json", (json.dumps(self.rows, indent=1) + "\n").encode())
+
+
+def _loaded(path: Path) -> Any:
+    """What a JSON file holds; None where there is none, or not a whole one."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _difference(earlier: object, about: str) -> str:
+    """The first part of the fingerprints that differs."""
+    parts = ("versions of linnaeus", "documents", "labels", "taxonomy", "features", "options")
+    try:
+        pairs = zip(parts, json.loads(str(earlier)), json.loads(about), strict=True)
+        return next((part for part, one, other in pairs if one != other), "options")
+    except (TypeError, ValueError):
+        return "documents"
+
+
+def fingerprint(documents: object, Y: CSR, taxonomy: Taxonomy, features: object, *more: object) -> str:
+    """What a search depends on, as text."""
+    from linnaeus import __version__
+
+    if is_sparse(documents) or isinstance(documents, np.ndarray):
+        seen = digest(documents)
+    else:
+        seen = hashlib.blake2b(repr(documents).encode(errors="surrogatepass"), digest_size=16).hexdigest()
+    return json.dumps([__version__, seen, digest(Y), taxonomy.fingerprint, repr(features), repr(more)])
+
+
+@dataclass
+class AutoReport:
+    """What a search has chosen, and why.
+
+    Parameters
+    ----------
+    measure : str
+        The measure that was maximised.
+    chosen : Outcome
+        The best candidate.
+    baseline : Outcome
+        The flat model with its usual parameters; ``baseline.own`` is its value with the usual decoder.
+    value : float
+        Held-out value of the chosen candidate.
+    interval : tuple of float
+        Its 95% bootstrap interval over documents.
+    budget : float
+        The budget in seconds.
+    seconds : float
+        What the search has taken.
+    n_held_out : int
+        Number of held-out documents.
+    runner_up : Outcome, default=None
+        The best candidate of another model or with other features; None if there is none.
+    tried : list of Outcome
+        Everything that was measured, in this order.
+    notes : list of str
+        What a user should know.
+    refined : Outcome, default=None
+        The chosen candidate with every document held out once, which the cut, the probabilities and the weights of a
+        mixture are learned from; None where there was no time for it.
+
+    Examples
+    --------
+    >>> from linnaeus import AutoClassifier
+    >>> X, y = [[0.0, 1.0], [1.0, 0.0]] * 20, ["a", "b"] * 20
+    >>> report = AutoClassifier(budget="1h").fit(X, y, models=["OneVsRestSVM"]).report_
+    >>> report.chosen.candidate.model, report.value
+    ('OneVsRestSVM', 1.0)
+    """
+
+    measure: str
+    chosen: Outcome
+    baseline: Outcome
+    value: float
+    interval: tuple[float, float]
+    budget: float
+    seconds: float
+    n_held_out: int
+    runner_up: Outcome | None = None
+    tried: list[Outcome] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    refined: Outcome | None = field(default=None, repr=False)
+
+    @property
+    def learned_from(self) -> Outcome:
+        """What the cut, the probabilities and the weights of a mixture are learned from."""
+        return self.chosen if self.refined is None else self.refined
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        return {
+            "measure": self.measure,
+            "chosen": {**_plain(self.chosen), "cut": self.learned_from.cut},
+            "runner_up": None if self.runner_up is None else _plain(self.runner_up),
+            "baseline": _plain(self.baseline),
+            "value": self.value,
+            "interval": list(self.interval),
+            "held_out_documents": self.n_held_out,
+            "budget": round(self.budget, 3),
+            "seconds": round(self.seconds, 3),
+            "tried": [_plain(one) for one in self.tried],
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        name, (low, high) = self.measure.replace("_", " "), self.interval
+        lines = [
+            f"chosen: {self.chosen.candidate}, {cut_words(self.learned_from)}",
+            f"held-out {name} {self.value:.4f} (95% interval {low:.4f} to {high:.4f}, {self.n_held_out:,} documents)",
+        ]
+        if self.runner_up is not None:
+            said = f"{self.runner_up.candidate}, {cut_words(self.runner_up)}: {self.runner_up.value:.4f}"
+            lines.append(f"runner-up of another model or other features: {said}")
+        first = self.baseline.candidate
+        baseline = "flat baseline" if first.model == FLAT else "not tuned"
+        lines.append(f"{baseline}: {first}, decoder own: {self.baseline.own:.4f}")
+        lines.append(
+            f"{len(self.tried)} fit{'s' * (len(self.tried) != 1)} in {format_seconds(max(1.0, round(self.seconds)))} "
+            f"(budget {format_seconds(max(1.0, round(self.budget)))})"
+        )
+        return "\n".join([*lines, *self.notes])
+
+
+def cut_words(outcome: Outcome) -> str:
+    """The decoder of an outcome, as the command line names it."""
+    return f"decoder {outcome.cut}"
+
+
+def _plain(outcome: Outcome) -> dict[str, object]:
+    value = outcome.value if np.isfinite(outcome.value) else None
+    said = {"value": value, "own": outcome.own, "cut": outcome.cut, "n_docs": outcome.n_docs}
+    return {**_values(outcome.candidate), **said, "seconds": round(outcome.seconds, 3)}
+
+
+def _values(candidate: Candidate) -> dict[str, object]:
+    values = asdict(candidate)
+    if candidate.pull is not None and not np.isfinite(candidate.pull):
+        values["pull"] = "inf"
+    values["sources"] = [_values(source) for source in candidate.sources]
+    return values

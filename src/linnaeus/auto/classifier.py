@@ -13,9 +13,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from linnaeus.auto import measures
 from linnaeus.auto.candidates import Candidate, make_model
-from linnaeus.auto.evaluate import OWN, Evaluator
+from linnaeus.auto.evaluate import OWN, Evaluator, check_measure, cut_measure
 from linnaeus.auto.search import FLAT, LAST_FIT, TUNED, AutoReport, search
 from linnaeus.data.check import Problem, check_labels, check_weights
 from linnaeus.decoding import Decoder
@@ -152,7 +151,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         AutoClassifier
             The classifier itself.
         """
-        measures.check_measure(self.measure)
+        check_measure(self.measure)
         check_number("random_state", self.random_state, least=0, whole=True)
         budget = None if self.budget is None else parse_seconds(self.budget, "budget")
         probe = resolve(FLAT)(self.taxonomy)
@@ -259,7 +258,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
             return
         # Steps of few documents have many ties, which cost rankings more than curves of the wrong shape do.
         steps = len(source.held.documents) >= _MANY and len(source.held.nodes) <= _STEPS
-        steps &= report.measure == measures.cut_measure(report.measure)
+        steps &= report.measure == cut_measure(report.measure)
         method = "isotonic" if steps else "platt"
         try:
             calibrate(self.pipeline_, X, y, cv=source.held, method=method, coherent=source.way)

@@ -4,13 +4,24 @@ The training documents are split once (or into three folds, where they are few).
 documents of one side, in a fixed random order, and scores the other side. Every cut is fitted on one half of these and
 answers the other half; the best of them, the model's own decoder included, is the candidate's cut. Curves from scores
 to probabilities, for measures of rankings, are fitted and applied in the same way.
+
+Measures, by name:
+
+hierarchical_f1, micro_f1, macro_f1, example_f1     of the answers, through the best cut
+average_precision                                   area under the precision-recall curve of the calibrated
+                                                    probabilities of all nodes, pooled, no cut
+precision_at_1                                      share of documents whose first suggestion (`top`) is one of their
+                                                    labels, no cut
+
+A measure is computed for many weightings of the same documents at once: W (n_weightings x n_docs) holds ones, the
+weights of the documents, or how often a bootstrap sample has drawn each of them.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
@@ -18,13 +29,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from linnaeus.auto import measures
 from linnaeus.auto.candidates import (
     MAP,
     MIXTURE,
     PLAIN,
     TEXTS,
     Candidate,
+    Outcome,
     Place,
     make_model,
     map_width,
@@ -34,9 +45,10 @@ from linnaeus.data.matrices import is_sparse
 from linnaeus.data.splits import kfold, train_test_split
 from linnaeus.decoding import CutOff, Decoder, ExpectedCut, InstanceCut, SCut, TopScores
 from linnaeus.decoding.base import stacked
+from linnaeus.decoding.cutoffs.cut_off import Metric
 from linnaeus.decoding.probability.curves import fit_calibrator
 from linnaeus.engine import single_blas_thread
-from linnaeus.errors import DataError
+from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.features import KernelMap
 from linnaeus.features.documents import take_documents
 from linnaeus.mixture import Mixture, mixed_held_out
@@ -52,7 +64,26 @@ from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
 if TYPE_CHECKING:
     from linnaeus.pipeline import Transformer
 
-__all__ = ["OWN", "Evaluator", "Outcome", "Split", "splits_of", "squared_length"]
+__all__ = [
+    "MEASURES",
+    "OWN",
+    "PRECISION_AT_1",
+    "RANKING",
+    "RESAMPLES",
+    "Evaluator",
+    "Split",
+    "Weighted",
+    "check_measure",
+    "cut_measure",
+    "draws",
+    "interval",
+    "metric_of",
+    "of_answers",
+    "of_ranking",
+    "splits_of",
+    "squared_length",
+    "wins",
+]
 
 OWN = "own"  # the model's own decoder
 HELD_OUT, MOST_HELD, MOST_SCORES = 0.25, 4_000, 20_000_000
@@ -65,6 +96,16 @@ _MIXTURE_C = (0.3, 0.03)
 _MANY_NODES = 3_000  # from which curves of single nodes are not projected on DAGs
 
 Split = tuple[IntArray, IntArray]
+Weighted = Callable[[FloatArray], FloatArray]  # from W (n_weightings x n_docs) to n_weightings values
+
+RANKING = "average_precision"
+_OF_ANSWERS = ("hierarchical_f1", "micro_f1", "macro_f1", "example_f1")
+PRECISION_AT_1 = "precision_at_1"
+MEASURES = (*_OF_ANSWERS, RANKING, PRECISION_AT_1)
+_ALIASES = {"au_prc": RANKING} | dict.fromkeys(("p@1", "p_at_1", "precision@1", "accuracy"), PRECISION_AT_1)
+RESAMPLES = 200
+_PAIRS = 40_000_000  # of documents and nodes that all resamples of a ranking may go through
+_BY_CHANCE = 0.05  # share of bootstrap samples in which a choice that is not by chance may lose
 
 
 def splits_of(Y: CSR, seed: int) -> list[Split]:
@@ -77,57 +118,6 @@ def splits_of(Y: CSR, seed: int) -> list[Split]:
     most = max(200, min(MOST_HELD, MOST_SCORES // Y.shape[1]))
     learn, held = train_test_split(Y, min(HELD_OUT, most / n_docs), random_state=seed)
     return [(learn, held)] if len(held) and Y[learn].nnz else []
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a candidate reached.
-
-    Attributes
-    ----------
-    candidate : Candidate
-        The candidate.
-    n_docs : int
-        Documents it learned from.
-    value : float
-        The measure with the best cut; ``own`` with the model's own decoder.
-    cut : str
-        The best cut, "own" for the model's own decoder.
-    seconds : float
-        Of the fit and everything after it.
-    answers : CSR or None
-        Answers to the held-out documents with the best cut; None where they are not kept.
-    held : HeldOutScores or None
-        Scores of the held-out documents.
-    P : ndarray or None
-        Probabilities of all nodes, where the measure is of rankings.
-    way : str
-        How probabilities are made coherent.
-    sources : tuple of Outcome
-        Those of the sources of a mixture.
-    stopped : bool
-        Whether the clock ended the fit before it had converged.
-    fitting : float
-        Seconds of the fit alone.
-    """
-
-    candidate: Candidate
-    n_docs: int
-    value: float
-    own: float
-    cut: str
-    seconds: float
-    answers: CSR | None = field(default=None, repr=False, compare=False)
-    held: HeldOutScores | None = field(default=None, repr=False, compare=False)
-    P: FloatArray | None = field(default=None, repr=False, compare=False)
-    way: str = field(default="project", repr=False, compare=False)
-    sources: tuple[Outcome, ...] = field(default=(), repr=False, compare=False)
-    stopped: bool = field(default=False, repr=False, compare=False)
-    fitting: float = field(default=0.0, repr=False, compare=False)
-
-    def without_scores(self) -> Outcome:
-        """The same without what takes memory."""
-        return replace(self, answers=None, held=None, P=None)
 
 
 @dataclass
@@ -151,6 +141,7 @@ class Evaluator:
     curve_seconds: float = 0.0  # of probabilities of all held-out documents, averaged, the last ones most
     measuring_seconds: float = 0.0  # of everything after the fits of a candidate, at most so far
     gamma: float | None = None  # of maps: chosen once, so that curves and C mean the same in the last fit
+    clip: float | None = None  # of maps: chosen with gamma
     _last: tuple[Place, int, TaxonomyClassifier] | None = None  # of a model that can be fitted further
 
     def __post_init__(self) -> None:
@@ -199,7 +190,7 @@ class Evaluator:
             if self.gamma is None and variant != MAP and MAP in self.variants:
                 self.matrix(MAP, 0)
             if self.gamma is not None:
-                return clone(features).set_params(gamma=self.gamma * map_width(variant))
+                return clone(features).set_params(gamma=self.gamma * map_width(variant), clip=self.clip)
         return features
 
     def matrix(self, variant: str, part: int) -> tuple[Matrix, Matrix]:
@@ -216,7 +207,7 @@ class Evaluator:
                 X = made.fit_transform(given, self.taxonomy.close(self.Y[learn], keep_root=False))
                 X_held = made.transform(given_held)
                 if isinstance(made, KernelMap) and self.gamma is None:
-                    self.gamma = made.gamma_
+                    self.gamma, self.clip = made.gamma_, made.clip_
             self.matrices[variant, part] = X, X_held
             self.seconds[variant] = self.seconds.get(variant, 0.0) + time.perf_counter() - began
             if variant not in self.scales:
@@ -260,7 +251,7 @@ class Evaluator:
     @property
     def mixes_first(self) -> bool:
         """Whether mixtures learn which label comes first."""
-        return self.measure == measures.FIRST and not self.closed
+        return self.measure == PRECISION_AT_1 and not self.closed
 
     def mix(self, sources: list[Outcome], like: Candidate | None = None) -> Outcome:
         """Measure a mixture of candidates by their held-out scores; nothing is fitted but the weights.
@@ -346,7 +337,7 @@ class Evaluator:
             S = np.concatenate([np.asarray(block, dtype=np.float32) for block in model.score_blocks(X_held)])
             parts.append((S, model.nodes_))
             own.append(model.answers(X_held))
-            if self.measure == measures.FIRST:
+            if self.measure == PRECISION_AT_1:
                 best.append(model.top_nodes(X_held, 1)[0][:, 0])
             stopped |= bool(getattr(model, "time_limit_reached_", False))
         nodes = np.unique(np.concatenate([columns for _, columns in parts])).astype(np.int32)
@@ -389,24 +380,22 @@ class Evaluator:
         first: IntArray | None = None,
     ) -> Outcome:
         assert held.own is not None
-        if self.measure == measures.FIRST:
+        if self.measure == PRECISION_AT_1:
             assert first is not None
             answers = self._first_labels(held, way, first)
-            value = self._weighted(measures.of_answers(measures.FIRST, self.gold, answers, self.taxonomy))
+            value = self._weighted(of_answers(PRECISION_AT_1, self.gold, answers, self.taxonomy))
             return Outcome(candidate, n_docs, value, value, OWN, time.perf_counter() - began, answers, held, None, way)
         own = self.value(held.own)
-        if self.measure == measures.RANKING:
+        if self.measure == RANKING:
             P = self.probabilities(held, way)
-            value = self._weighted(measures.of_ranking(self.gold, P, self.taxonomy))
+            value = self._weighted(of_ranking(self.gold, P, self.taxonomy))
             return Outcome(candidate, n_docs, value, value, OWN, time.perf_counter() - began, held.own, held, P, way)
         value, cut, answers = self.best_cut(held, own, way, last=n_docs >= self.n_learn)
         return Outcome(candidate, n_docs, value, own, cut, time.perf_counter() - began, answers, held, None, way)
 
     def value(self, answers: CSR) -> float:
         """The measure of answers to the held-out documents; hierarchical F1 where it does not depend on a cut."""
-        return self._weighted(
-            measures.of_answers(measures.cut_measure(self.measure), self.gold, answers, self.taxonomy)
-        )
+        return self._weighted(of_answers(cut_measure(self.measure), self.gold, answers, self.taxonomy))
 
     def _first_labels(self, held: HeldOutScores, way: str, best: IntArray) -> CSR:
         """The first suggestion for every held-out document (n_docs x n_nodes), as the calibrated model ranks labels.
@@ -422,7 +411,7 @@ class Evaluator:
         shape = n_docs, self.taxonomy.n_nodes
         return cast(CSR, sparse.csr_array((np.ones(n_docs), best, np.arange(n_docs + 1)), shape=shape))
 
-    def _weighted(self, function: measures.Weighted) -> float:
+    def _weighted(self, function: Weighted) -> float:
         weights = np.ones(len(self.rows)) if self.weights is None else self.weights[self.rows]
         return float(function(weights[None, :])[0])
 
@@ -430,11 +419,11 @@ class Evaluator:
         """The measure of an outcome on bootstrap samples of the held-out documents, the same ones for all."""
         weights = None if self.weights is None else self.weights[self.rows]
         if outcome.P is not None:
-            function, n_pairs = measures.of_ranking(self.gold, outcome.P, self.taxonomy), outcome.P.size
+            function, n_pairs = of_ranking(self.gold, outcome.P, self.taxonomy), outcome.P.size
         else:
             assert outcome.answers is not None
-            function, n_pairs = measures.of_answers(self.measure, self.gold, outcome.answers, self.taxonomy), 0
-        return function(measures.draws(len(self.rows), n_pairs, weights, self.seed))
+            function, n_pairs = of_answers(self.measure, self.gold, outcome.answers, self.taxonomy), 0
+        return function(draws(len(self.rows), n_pairs, weights, self.seed))
 
     def best_cut(self, held: HeldOutScores, own: float, way: str, *, last: bool = True) -> tuple[float, str, CSR]:
         """(value, cut, answers) of the best of all cuts, each fitted on one half and measured on the other."""
@@ -463,14 +452,14 @@ class Evaluator:
             return thresholds
         found: dict[str, Decoder] = {}
         if not isinstance(held.S, TopScores):
-            found["expected"] = ExpectedCut(measures.cut_measure(self.measure), at_least_one=not some)
+            found["expected"] = ExpectedCut(cut_measure(self.measure), at_least_one=not some)
         if not last:
             return found | thresholds
         return found | thresholds | {"instance_cut": InstanceCut(target="f1", at_least_one=not some)}
 
     def with_cut(self, outcome: Outcome) -> Outcome:
         """The outcome with a cut, where the measure does not depend on it: that of largest hierarchical F1."""
-        chosen = self.measure == measures.cut_measure(self.measure)
+        chosen = self.measure == cut_measure(self.measure)
         if chosen or outcome.held is None or outcome.held.own is None:
             return outcome
         return replace(outcome, cut=self.best_cut(outcome.held, self.value(outcome.held.own), outcome.way)[1])
@@ -482,7 +471,7 @@ class Evaluator:
         cut = self.cuts(outcome.held)[outcome.cut]
         if not isinstance(cut, CutOff) or cut.fitted:
             return cut
-        return outcome.held.fit(cut, measures.metric_of(self.measure))
+        return outcome.held.fit(cut, metric_of(self.measure))
 
     def _crossed(self, held: HeldOutScores, cut: Decoder, way: str) -> CSR | None:
         """Answers to each half of the held-out documents by the cut fitted on the other half."""
@@ -492,7 +481,7 @@ class Evaluator:
             fitted = cut
             if isinstance(cut, CutOff) and not cut.fitted:
                 try:
-                    fitted = some.fit(cut, measures.metric_of(self.measure))
+                    fitted = some.fit(cut, metric_of(self.measure))
                 except DataError:
                     return None
             if fitted.on_probabilities:
@@ -560,3 +549,138 @@ def squared_length(X: Matrix) -> float:
     values = X.data if is_sparse(X) else np.asarray(X)
     length = float(np.square(values, dtype=np.float64).sum()) / max(1, X.shape[0])
     return float(f"{length:.0e}") if np.isfinite(length) and length > 0 else 1.0
+
+
+# -- measures ----------------------------------------------------------------------------------------------------------
+
+
+def check_measure(measure: str) -> str:
+    """The name of a measure, with spaces or underscores; "accuracy" and "p@1" are `PRECISION_AT_1`.
+
+    Examples
+    --------
+    >>> check_measure("average precision")
+    'average_precision'
+    >>> check_measure("P@1")
+    'precision_at_1'
+    """
+    name = str(measure).strip().lower().replace(" ", "_").replace("-", "_")
+    name = _ALIASES.get(name, name)
+    if name not in MEASURES:
+        raise ParameterError(f"measure={measure!r} is not one of {', '.join(MEASURES)}{nearest(name, MEASURES)}")
+    return name
+
+
+def cut_measure(measure: str) -> str:
+    """The measure that cuts are chosen by: hierarchical F1 where the measure does not depend on a cut."""
+    return measure if measure in _OF_ANSWERS else "hierarchical_f1"
+
+
+def metric_of(measure: str) -> Metric:
+    """The metric that cuts are fitted by, see `cut_measure`."""
+    from linnaeus import metrics
+
+    metric: Metric = getattr(metrics, cut_measure(measure))
+    return metric
+
+
+def of_answers(measure: str, gold: CSR, answers: CSR, taxonomy: Taxonomy) -> Weighted:
+    """A measure of answers (n_docs x n_nodes), for any weights of the documents.
+
+    Parameters
+    ----------
+    measure : str
+        One of `MEASURES` except `RANKING`.
+    gold, answers : CSR
+        Labels and answers, n_docs x n_nodes; the answers of `PRECISION_AT_1` are the first suggestions.
+    taxonomy : Taxonomy
+        The taxonomy.
+
+    Returns
+    -------
+    callable
+        From weights W (n_weightings x n_docs) to n_weightings values.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.flat(["A", "B"])
+    >>> gold, answers = tax.indicator([["A"], ["A", "B"]]), tax.indicator([["A"], ["A"]])
+    >>> of_answers("micro_f1", gold, answers, tax)(np.array([[1.0, 1.0], [1.0, 0.0]])).round(3).tolist()
+    [0.8, 1.0]
+    """
+    if measure == "hierarchical_f1":
+        gold, answers = (taxonomy.close(Y, keep_root=False) for Y in (gold, answers))
+    both = gold.multiply(answers).tocsr()
+    if measure == "macro_f1":
+        leaf = np.asarray(taxonomy.is_leaf)
+
+        def macro(W: FloatArray) -> FloatArray:
+            hit, true, said = (np.asarray((Y.T @ W.T).T, dtype=np.float64) for Y in (both, gold, answers))
+            counted = leaf | (true + said > 0)
+            return np.asarray((_f1(hit, true, said, 0.0) * counted).sum(axis=1) / np.maximum(counted.sum(axis=1), 1))
+
+        return macro
+    hits, trues, saids = (np.asarray(Y.sum(axis=1), dtype=np.float64).ravel() for Y in (both, gold, answers))
+    if measure in ("example_f1", PRECISION_AT_1):
+        of_each = _f1(hits, trues, saids, 1.0) if measure == "example_f1" else (hits > 0).astype(np.float64)
+        return lambda W: np.asarray(W @ of_each / np.maximum(W.sum(axis=1), 1e-300))
+    return lambda W: _f1(W @ hits, W @ trues, W @ saids, 1.0)
+
+
+def _f1(hit: FloatArray, true: FloatArray, said: FloatArray, empty: float) -> FloatArray:
+    total = true + said
+    return np.where(total > 0, 2.0 * hit / np.maximum(total, 1e-300), empty)
+
+
+def of_ranking(gold: CSR, P: FloatArray, taxonomy: Taxonomy) -> Weighted:
+    """Average precision of all pairs of documents and nodes (P, n_docs x n_nodes), for any weights of the documents.
+
+    Examples
+    --------
+    >>> tax = Taxonomy.flat(["A", "B"])
+    >>> P = np.zeros((2, tax.n_nodes))
+    >>> P[:, tax.index("A")], P[:, tax.index("B")] = [0.9, 0.2], [0.1, 0.8]
+    >>> of_ranking(tax.indicator([["A"], ["A"]]), P, tax)(np.ones((1, 2))).round(3).tolist()
+    [0.833]
+    """
+    nodes = np.array([v for v in range(taxonomy.n_nodes) if v != taxonomy.root])
+    truth = taxonomy.close(gold, keep_root=False)[:, nodes].toarray().ravel() > 0
+    flat = np.asarray(P)[:, nodes].ravel()
+    order = np.argsort(-flat, kind="stable")
+    sorted_, truth = flat[order], truth[order]
+    document = (order // len(nodes)).astype(np.int32)
+    last = np.flatnonzero(np.append(sorted_[1:] != sorted_[:-1], True)) if len(flat) else np.empty(0, dtype=np.int64)
+
+    def value(w: FloatArray) -> float:
+        weight = w[document]
+        hits = np.cumsum(np.where(truth, weight, 0.0))[last]
+        if not len(hits) or hits[-1] <= 0:
+            return 0.0
+        gained = np.diff(hits, prepend=0.0)
+        return float((gained * hits / np.maximum(np.cumsum(weight)[last], 1e-300)).sum() / hits[-1])
+
+    return lambda W: np.array([value(w) for w in W])
+
+
+def draws(n_docs: int, n_pairs: int, weights: FloatArray | None, seed: int) -> FloatArray:
+    """Weights of bootstrap samples of the documents; fewer of them where there are very many pairs to rank."""
+    n = RESAMPLES if not n_pairs else max(20, min(RESAMPLES, _PAIRS // n_pairs))
+    W = np.random.default_rng(seed).multinomial(n_docs, np.full(n_docs, 1.0 / n_docs), size=n).astype(np.float64)
+    return W if weights is None else W * weights
+
+
+def interval(values: FloatArray, level: float = 0.95) -> tuple[float, float]:
+    """Percentile interval of the values of bootstrap samples.
+
+    Examples
+    --------
+    >>> [round(end, 2) for end in interval(np.arange(101.0))]
+    [2.5, 97.5]
+    """
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def wins(first: FloatArray, second: FloatArray) -> bool:
+    """Whether the first is better than the second by more than chance, on the same bootstrap samples."""
+    return bool((first <= second).mean() <= _BY_CHANCE)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from scipy import sparse
 
-from linnaeus.auto import measures
+from linnaeus.auto.evaluate import PRECISION_AT_1, RANKING, of_answers, of_ranking
 from linnaeus.data.check import check_labels
 from linnaeus.data.matrices import is_sparse
 from linnaeus.engine import format_bytes
@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from linnaeus.models.linear import LinearTaxonomyClassifier
     from linnaeus.pipeline import Pipeline
 
-__all__ = ["LARGE", "PruneReport", "PruningComparison", "is_large", "prune_where_equal", "stays_whole"]
+__all__ = ["PruneReport", "PruningComparison", "prune_where_equal", "stays_whole"]
 
-LARGE = 50_000_000  # bytes of dense weights from which on a model is pruned: smaller ones load and answer at once
 _TOLERANCE = 0.001  # of the measure
 _CHANGED, _CHANGED_UNSEEN = 0.005, 0.01  # share of answered labels; new documents are less certain than halves of old
 _MOVED = 0.005  # mean change of the probability of the first suggestion
@@ -51,7 +50,7 @@ class PruningComparison:
     Attributes
     ----------
     measure : str
-        What was measured; see `linnaeus.auto.measures`.
+        What was measured; see `linnaeus.auto.evaluate`.
     documents : int
         Number of documents.
     before, after : float
@@ -126,12 +125,6 @@ class PruneReport:
         return f"{said}"
 
 
-def is_large(model: object) -> bool:
-    """Whether a fitted model has dense weights of at least `LARGE` bytes."""
-    weights = vars(model).get("weights_") if hasattr(model, "prune") else None
-    return isinstance(weights, np.ndarray) and weights.nbytes >= LARGE
-
-
 def stays_whole(pipe: Pipeline, reason: str) -> PruneReport:
     """The report of a linear model that is not pruned."""
     weights = LinearWeights.of(cast("LinearTaxonomyClassifier", pipe.model_))
@@ -156,7 +149,7 @@ def prune_where_equal(
     documents, y : documents and labels
         Training documents.
     measure : str, default="hierarchical_f1"
-        What must not fall, one of `linnaeus.auto.measures.MEASURES`.
+        What must not fall, one of `linnaeus.auto.evaluate.MEASURES`.
     unseen : tuple of (documents, labels), default=None
         Documents that the model has not seen; labels that the taxonomy does not have are left out.
     threshold : float, default=None
@@ -180,7 +173,7 @@ def prune_where_equal(
     >>> report.weights_kept < report.weights_before / 8, pipe.predict(["w7"]).tolist()
     (True, ['w7'])
     """
-    model: Any = pipe.model_
+    model = cast("LinearTaxonomyClassifier", pipe.model_)
     whole = LinearWeights.of(model)
     Y = check_labels(y, pipe.taxonomy_)[0]
     rows = _some(Y.shape[0])
@@ -222,8 +215,8 @@ class _Judge:
     def __init__(self, pipe: Pipeline, X: Matrix, Y: CSR, measure: str, limit: float) -> None:
         self.pipe, self.X, self.Y, self.measure, self.limit = pipe, X, Y, measure, limit
         model = pipe.model_
-        if measure == measures.RANKING and model.calibrator_ is None:
-            self.measure = measures.FIRST  # scores of different nodes do not compare
+        if measure == RANKING and model.calibrator_ is None:
+            self.measure = PRECISION_AT_1  # scores of different nodes do not compare
         self.few = slice(0, max(_FEWEST, _MOST_PAIRS // model.taxonomy_.n_nodes))
         self.answers, self.value = self._answered()
         self.best = self._best()
@@ -243,16 +236,14 @@ class _Judge:
     def _answered(self) -> tuple[CSR, float]:
         model, taxonomy = self.pipe.model_, self.pipe.taxonomy_
         answers = model.answers(self.X, decoder=self.pipe.decoder_)
-        if self.measure == measures.RANKING:
-            value = measures.of_ranking(self.Y[self.few], model.node_probabilities(self.X[self.few]), taxonomy)
+        if self.measure == RANKING:
+            value = of_ranking(self.Y[self.few], model.node_probabilities(self.X[self.few]), taxonomy)
             return answers, float(value(np.ones((1, self.Y[self.few].shape[0])))[0])
         said = answers
-        if self.measure == measures.FIRST:
+        if self.measure == PRECISION_AT_1:
             first = model.top_nodes(self.X, 1)[0][:, 0]
             said = sparse.csr_array((np.ones(len(first)), first, np.arange(len(first) + 1)), shape=self.Y.shape)
-        return answers, float(
-            measures.of_answers(self.measure, self.Y, said, taxonomy)(np.ones((1, self.Y.shape[0])))[0]
-        )
+        return answers, float(of_answers(self.measure, self.Y, said, taxonomy)(np.ones((1, self.Y.shape[0])))[0])
 
     def _best(self) -> FloatArray | None:
         """Calibrated probabilities of the first suggestions to some documents."""

@@ -35,19 +35,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import clone
 
-from linnaeus.auto import measures
 from linnaeus.auto.candidates import (
     CHARS,
+    COMMON,
     EMBEDDED,
     EMBEDDED_CHARS,
+    FLAT,
     MAP,
     PLAIN,
     PULLS,
+    RARE,
     TEXTS,
+    AutoReport,
     Candidate,
+    FeatureVariants,
+    Kept,
+    Outcome,
     Place,
+    Row,
+    cut_words,
     document_models,
     feature_variants,
+    fingerprint,
     first_candidate,
     is_later,
     larger_map,
@@ -55,8 +64,17 @@ from linnaeus.auto.candidates import (
     other_widths,
     parameters_of,
 )
-from linnaeus.auto.evaluate import Evaluator, Outcome, Split, splits_of
-from linnaeus.auto.report import FLAT, AutoReport, Kept, Row, cut_words, fingerprint
+from linnaeus.auto.evaluate import (
+    PRECISION_AT_1,
+    RANKING,
+    Evaluator,
+    Split,
+    check_measure,
+    cut_measure,
+    interval,
+    splits_of,
+    wins,
+)
 from linnaeus.decoding import Decoder
 from linnaeus.engine import format_seconds
 from linnaeus.errors import LinnaeusError, ParameterError
@@ -87,14 +105,16 @@ _LAST_SPARE = 1.15  # the same, where hardly any documents are held out
 _PILOT, _PILOT_FROM = 8, 400  # a model that cannot be stopped first learns from an eighth of more documents than this
 _WIDTH_GAIN = 1.005  # times the value of the usual width of a map that another one has to have in the first round
 _CLEAR = 0.005  # below the best: a direction of C is left at once
-_FOLLOWED = 3  # places whose C is followed
+_FOLLOWED = 3  # places whose C is followed, however far below the best they are,
+_MOST_FOLLOWED, _WORTH = 8, 0.02  # and while there is time, of those that are no further below than this
 _FOR_MIXING = 0.25  # share of the budget that is left for a mixture at most, and for the last fit of its other source
 _FOR_FIRST, _FOR_ROUNDS = 0.4, 0.75  # share of the budget that is over after the first round, and after all rounds
 _LARGEST_LAST = 0.4  # share of the budget that the last fit of a candidate may take
 _OVER = 1.1  # times the budget that the last fit may end at, where others took longer than was forecast
 _SMALL_LAST = 0.1  # share of the budget that a last fit may always take: a far worse model would be a bad bargain
 _OVER_USUAL = 1.5  # the same where nobody gave a budget: a clearly worse model would be a bad bargain for some seconds
-_WORDS = PLAIN, CHARS, EMBEDDED, EMBEDDED_CHARS  # features that see different parts of texts
+_TERMS = PLAIN, RARE, COMMON  # words of texts
+_WORDS = *_TERMS, CHARS, EMBEDDED, EMBEDDED_CHARS  # features that see different parts of texts
 _FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how far below the best they may be
 _MIXING, _MIXING_FIRST = 3e-6, 1e-6  # seconds for each score of a mixture, and of one that learns what comes first
 _FOLD_FITS, _FOR_FOLDS = 3.0, 0.25  # fits that holding out every document takes, and the most of the budget for them
@@ -304,12 +324,12 @@ class Search:
     @property
     def _ranked_folds(self) -> bool:
         """Whether probabilities are what is measured, and can be learned from all documents."""
-        return self.evaluator.measure == measures.RANKING and self.evaluator.foldable
+        return self.evaluator.measure == RANKING and self.evaluator.foldable
 
     def _after(self, *, folds: bool = False) -> float:
         """Seconds of the cut and the probabilities after the last fit; ``folds``: from scores of all documents."""
         one = self.evaluator
-        times = _CURVES + (0.0 if measures.cut_measure(one.measure) == one.measure else _CUTS)
+        times = _CURVES + (0.0 if cut_measure(one.measure) == one.measure else _CUTS)
         return times * one.curve_seconds * (one.Y.shape[0] / max(1, len(one.rows)) if folds else 1.0)
 
     def _last_fit(self) -> float:
@@ -447,6 +467,7 @@ class Search:
             self.measure(candidate, whole)
         if "C" in self.tuned:
             self._tune(done, _FOLLOWED - 1)
+            self._tune(done, _MOST_FOLLOWED - _FOLLOWED, _WORTH)
         if not self._perfect():
             self._decide()
             if len(self.models) > 1:
@@ -454,10 +475,10 @@ class Search:
         self._say_how_it_ended(whole)
 
     def _by_cost(self, ranked: list[Outcome], n_docs: int) -> tuple[list[Candidate], list[Candidate]]:
-        """Candidates of a round, and those that are put off.
+        """Candidates of a round, and those that are postponed.
 
         These were stopped before, or would take more than an equal share of the round; otherwise one that is hardly
-        better takes the time in which others would have been tuned. The best is never put off.
+        better takes the time in which others would have been tuned. The best is never postponed.
         """
         assert self.budget is not None
         fair = (self.share * self.budget - self.spent) / max(1, len(ranked))
@@ -494,9 +515,9 @@ class Search:
 
     def _explore(self, n_docs: int) -> list[Outcome]:
         """The first round: variants with the flat model, all models, and C of the best half."""
-        flat, by_ranking = self.models[0], self.evaluator.measure == measures.RANKING
+        flat, by_ranking = self.models[0], self.evaluator.measure == RANKING
         learns: list[str | None] = list(self.evaluator.learnable) if "learn" in self.tuned else [None]
-        if self.evaluator.measure == measures.FIRST and len(learns) > 1:  # closed sets suggest ancestors first
+        if self.evaluator.measure == PRECISION_AT_1 and len(learns) > 1:  # closed sets suggest ancestors first
             learns = [learn for learn in learns if learn != "closed"]
         if by_ranking and "closed" in learns:  # what the area is of
             learns.sort(key=lambda learn: learn != "closed")
@@ -530,12 +551,16 @@ class Search:
                 places[place] = one
         return list(places.values())
 
-    def _tune(self, done: set[Place], n_places: int) -> None:
-        """C and pull of the best places on as many documents as they have seen, the best place first."""
+    def _tune(self, done: set[Place], n_places: int, worth: float = float("inf")) -> None:
+        """C and pull of the best places on as many documents as they have seen, the best place first.
+
+        ``worth``: how far below the best a place may be.
+        """
         for _ in range(n_places):
             least = _sizes(self.evaluator.n_learn)[0]  # fewer are for forecasts of time only
-            rest = [one for one in self._ranked() if one.candidate.place not in done and one.n_docs >= least]
-            if not rest:
+            ranked = self._ranked()
+            rest = [one for one in ranked if one.candidate.place not in done and one.n_docs >= least]
+            if not rest or ranked[0].value - rest[0].value > worth:
                 break
             place = rest[0].candidate.place
             done.add(place)
@@ -660,9 +685,7 @@ class Search:
         if not mixtures:
             return
         best, mixture = sources[0], max(mixtures, key=lambda one: one.value)
-        won = mixture.value > best.value and measures.wins(
-            self.evaluator.resampled(mixture), self.evaluator.resampled(best)
-        )
+        won = mixture.value > best.value and wins(self.evaluator.resampled(mixture), self.evaluator.resampled(best))
         better = "not more than by chance" if mixture.value > best.value else "no gain"
         end = "more than by chance; it is taken" if won else f"{better}; it is not taken"
         self.notes.append(
@@ -703,7 +726,7 @@ class Search:
         refined = self._refined(chosen)
         kind = (chosen.candidate.model, chosen.candidate.features)
         others = [one for one in self._ranked() if (one.candidate.model, one.candidate.features) != kind]
-        interval = measures.interval(evaluator.resampled(chosen))
+        bounds = interval(evaluator.resampled(chosen))
         notes = list(self.notes)
         if chosen.candidate.learn == "closed" and evaluator.nearly_one_label:
             notes.append(
@@ -717,7 +740,7 @@ class Search:
             chosen,
             next(one for one in self.tried if one.n_docs == most),
             chosen.value,
-            interval,
+            bounds,
             self.budget,
             self.spent,
             len(evaluator.rows),
@@ -758,9 +781,9 @@ def _value(outcome: Outcome) -> float:
 
 
 def _front(outcome: Outcome) -> str:
-    """The kind of features: maps of different sizes and widths are of one kind."""
+    """The kind of features: maps of different sizes and widths are of one kind, and so are terms."""
     features = outcome.candidate.features
-    return MAP if MAP in features else features
+    return MAP if MAP in features else PLAIN if features in _TERMS else features
 
 
 def search(
@@ -795,7 +818,7 @@ def search(
     features : transformer or None, default=None
         The usual features; variants of them are tried.
     measure : str, default="hierarchical_f1"
-        What is maximised, see `linnaeus.auto.measures`.
+        What is maximised, see `linnaeus.auto.evaluate`.
     budget : float or None, default=None
         Seconds; None: ten times a fit of the flat model, with the features that take longest, at least 30.
     seed : int, default=0
@@ -824,7 +847,7 @@ def search(
     (AutoReport, Evaluator) or None
         What was chosen, and what makes the unfitted model, features and cut of it.
     """
-    measure = measures.check_measure(measure)
+    measure = check_measure(measure)
     splits = splits_of(Y, seed)
     if not splits:
         return None
@@ -882,21 +905,19 @@ def choose_features(
     """
     splits = splits_of(Y, seed) if isinstance(features, TextFeatures) else []
     variants = _variants(documents, Y, features, splits, seed) if splits else {}
-    variants.pop(TEXTS, None)
-    if len(variants) < 2:
+    names = [name for name in variants if name != TEXTS]
+    if len(names) < 2:
         return PLAIN, features
-    evaluator = Evaluator(
-        documents, Y, taxonomy, variants, splits, measures.check_measure(measure), seed, n_jobs, decoder="own"
-    )
+    evaluator = Evaluator(documents, Y, taxonomy, variants, splits, check_measure(measure), seed, n_jobs, decoder="own")
     n_docs = _sizes(evaluator.n_learn)[0]
-    value = {name: evaluator.run(first_candidate(FLAT, name), n_docs).value for name in variants}
-    best = max(variants, key=lambda name: value[name])
+    value = {name: evaluator.run(first_candidate(FLAT, name), n_docs).value for name in names}
+    best = max(names, key=lambda name: value[name])
     return best, variants[best]
 
 
 def _variants(
     documents: object, Y: CSR, features: Transformer | None, splits: list[Split], seed: int
-) -> dict[str, Transformer | None]:
+) -> FeatureVariants:
     """Variants of the features, by what these make of a few documents."""
     few = take_documents(documents, splits[0][0][:50])
     n_learn, n_labels = min(len(learn) for learn, _ in splits), len(np.unique(Y.indices))

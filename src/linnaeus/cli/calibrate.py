@@ -21,7 +21,7 @@ def calibrate(
     model: Annotated[str, typer.Argument(help="Model folder; it is replaced by the calibrated model.")],
     data: Annotated[str, typer.Argument(help="Labelled documents that the model has not seen.")],
     *,
-    method: Annotated[str, typer.Option("--method", help="isotonic or platt.")] = "isotonic",
+    method: Annotated[str, typer.Option("--method", help="Calibration method: isotonic or platt.")] = "isotonic",
     loss: Annotated[str, typer.Option("--loss", help="What --risk limits: any_wrong or wrong_share.")] = "any_wrong",
     output: Annotated[str | None, typer.Option("--output", "-o", help="Save in this folder instead.")] = None,
     reading: common.LabelledReading,

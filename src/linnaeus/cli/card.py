@@ -24,11 +24,11 @@ def card(
         str | None, typer.Option("--licence", "--license", help="Licence of the model, such as cc-by-4.0.")
     ] = None,
     evaluation: Annotated[
-        str | None, typer.Option("--evaluation", help="What `linnaeus evaluate --json` wrote: its figures are shown.")
+        str | None, typer.Option("--evaluation", help="Output of `linnaeus evaluate --json`, whose figures are shown.")
     ] = None,
     verify: Verify = None,
 ) -> None:
-    """Write a card of a model: what it is, its labels, figures, and how to use it.
+    """Write a model card: what the model is, its labels, figures, and how to use it.
 
     With the metadata of the Hugging Face Hub; a model folder with its card can be uploaded as it is.
 

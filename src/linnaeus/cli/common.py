@@ -161,7 +161,8 @@ class Reading(Group):
     """How documents are read, apart from labels."""
 
     text: Annotated[
-        list[str] | None, _documents("--text", help="Text column or key; with a weight as title=2. May be repeated.")
+        list[str] | None,
+        _documents("--text", help="Text column or key; with a weight: title=2. May be repeated."),
     ] = None
     sequence: Annotated[
         str | None, _documents("--sequence", help="Column or key of sequences (common names are detected).")
@@ -273,7 +274,9 @@ def suggestion_files(given: list[str] | None) -> dict[str, str]:
 
 
 def joined_suggestions(documents: Dataset, files: dict[str, str], taxonomy: Taxonomy | None) -> Dataset:
-    """Documents with the suggestions of files; tells how many documents these have."""
+    """Documents with the suggestions of files; notes how many documents have some."""
+    if not files:
+        return documents
     from linnaeus.data import join_suggestions
 
     with Reading().named():

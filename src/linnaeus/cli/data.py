@@ -84,7 +84,11 @@ def convert_command(
     ] = None,
     weighting: Annotated[
         str | None,
-        typer.Option("--weighting", help="Term weighting: tfidf (default), or log2 (raw counts x log2(N/n))."),
+        typer.Option(
+            "--weighting",
+            help="Term weighting: tfidf (default), idf (x ln(N/n): words of nearly all documents get weight 0), or "
+            "log2 (raw counts x log2(N/n)).",
+        ),
     ] = None,
     min_df: Annotated[
         int | None, typer.Option("--min-df", help="Minimum number of documents that contain a term (default: 2).")

@@ -38,10 +38,10 @@ def desk(
     ] = None,
     *,
     demo: Annotated[
-        bool, typer.Option("--demo", help=f"On the built-in corpus; everything is kept in {_DEMO}/.")
+        bool, typer.Option("--demo", help=f"Use the built-in corpus; everything is kept in {_DEMO}/.")
     ] = False,
     data: Annotated[
-        list[str] | None, typer.Option("--data", "-d", help="Documents to code, where there is no model yet.")
+        list[str] | None, typer.Option("--data", "-d", help="Documents to code if there is no model yet.")
     ] = None,
     store: Annotated[
         str | None,

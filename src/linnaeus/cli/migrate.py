@@ -96,14 +96,16 @@ def migrate(
 ) -> None:
     """Bring labelled documents, or a saved model, to the next version of their taxonomy.
 
-    Documents: labels with one new node are recoded. A label with several is decided among exactly these, by a model of
-    the label texts, of documents that are certain and of those coded by hand, if --risk allows it; the others are the
-    --queue. Fill in its column labels, and give it as --hand. Nothing is written before everything is computed.
+    Documents: a label that corresponds to one new node is recoded. If it corresponds to several, a model decides among
+    exactly these; it is trained on label texts, on documents whose new label is certain, and on those coded by hand.
+    Cases that --risk does not allow it to decide are written to --queue: fill in the column labels and pass the table
+    as --hand. Nothing is written before everything is computed.
 
     linnaeus migrate --from old.ttl --to new.ttl --map table.csv --data docs.jsonl --output new.jsonl --queue queue.csv
 
-    A model: kept nodes keep their weights, merged ones are averaged, parts of a split and new nodes start at their
-    relatives, plus their label texts; with --data (documents with new labels) the changed nodes are solved again.
+    A model: unchanged nodes keep their weights, and merged nodes get the average. Parts of a split node and new nodes
+    start from the weights of related nodes and from their label texts; with --data (documents with new labels) all
+    changed nodes are trained again.
 
     linnaeus migrate model/ --to new.ttl --map table.csv --data new.jsonl --output new-model/
     """

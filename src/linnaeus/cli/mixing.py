@@ -100,7 +100,7 @@ def make_mixture(
     own = _divided(sources, settings)
     made: list[tuple[str, Any]] = []
     for name, kind in sources.items():
-        model: Any = training.make_model(kind, own[name], taxonomy=taxonomy, random_state=random_state, **usual)
+        model = training.make_model(kind, own[name], taxonomy=taxonomy, random_state=random_state, **usual)
         if getattr(model, "answer", "seen") == "all" and not (inside and features is not None):
             raise ParameterError(
                 f"--set {name}__answer=all: sources that answer all nodes need the texts of the taxonomy; add the "

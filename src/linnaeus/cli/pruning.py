@@ -1,4 +1,4 @@
-"""`--prune` of `linnaeus train`: nothing, weights below a size, or what documents say does not matter (auto).
+"""`--prune` of `linnaeus train`: weights below a threshold, or those that documents say do not matter (auto).
 
 Where figures are those of a copy that was trained without some documents, these documents decide about the copy, and
 the model is pruned at the threshold of the copy.
@@ -7,39 +7,22 @@ the model is pruned at the threshold of the copy.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from linnaeus.errors import ParameterError
+from linnaeus.auto.pruning import prune_where_equal, stays_whole
+from linnaeus.engine import parse_bytes
+from linnaeus.models.pruning import LinearWeights
 
 if TYPE_CHECKING:
     from linnaeus.auto.pruning import PruneReport, PruningComparison
     from linnaeus.cli.training import Labels
     from linnaeus.data import Dataset
+    from linnaeus.models.linear import LinearTaxonomyClassifier
     from linnaeus.pipeline import Pipeline
 
-__all__ = ["AUTO", "Pruning", "check_prune"]
+__all__ = ["Pruning"]
 
-AUTO = "auto"
 _PART = 4  # pruning needs a part of the memory of dense weights beside them: less than one in 4
-
-
-def check_prune(given: str) -> float | str | None:
-    """``auto``, a number above 0, or None for ``none`` and 0.
-
-    Examples
-    --------
-    >>> check_prune("auto"), check_prune("0.05"), check_prune("none"), check_prune("0")
-    ('auto', 0.05, None, None)
-    """
-    if given in (AUTO, "none"):
-        return AUTO if given == AUTO else None
-    try:
-        threshold = float(given)
-        if not threshold >= 0:
-            raise ValueError
-    except ValueError:
-        raise ParameterError(f"--prune {given}: expected auto, none, or a number of at least 0.") from None
-    return threshold or None
 
 
 @dataclass
@@ -48,44 +31,32 @@ class Pruning:
 
     Parameters
     ----------
-    wanted : float, "auto" or None
-        See `check_prune`.
+    threshold : float or None
+        The threshold that is given; None: the one at which nothing is lost.
     measure : str
         What must not fall.
     max_memory : str or None
         The memory limit of the training.
     """
 
-    wanted: float | str | None
+    threshold: float | None
     measure: str
     max_memory: str | None = None
     copies: list[PruneReport] = field(default_factory=list)
 
-    def is_due(self, pipe: Pipeline) -> bool:
-        """Whether the model may be pruned: as asked for, or by default because it is large."""
-        from linnaeus.auto.pruning import is_large
-
-        if self.wanted == AUTO:
-            return is_large(pipe.model_)
-        if self.wanted is not None and not hasattr(pipe.model_, "prune"):
-            raise ParameterError(f"--prune: {type(pipe.model_).__name__} has no weights to prune.")
-        return self.wanted is not None
-
     def prune_copy(self, pipe: Pipeline, learned: tuple[Dataset, Labels], held_out: tuple[Dataset, Labels]) -> None:
         """Prune a copy of the model and keep what documents say that it has not seen."""
-        if self.wanted == AUTO:
+        if self.threshold is None:
             self.copies.append(self._where_equal(pipe, learned, held_out))
         else:
-            _prune_at(pipe, self.wanted)
+            _prune_at(pipe, self.threshold)
 
     def prune(
         self, pipe: Pipeline, learned: tuple[Dataset, Labels], held_out: tuple[Dataset, Labels] | None
     ) -> dict[str, Any]:
         """Prune the model; what was done."""
-        if self.wanted != AUTO:
-            return _prune_at(pipe, self.wanted)
-        from linnaeus.auto.pruning import stays_whole
-
+        if self.threshold is not None:
+            return _prune_at(pipe, self.threshold)
         refused = next((copy for copy in self.copies if copy.reason is not None), None)
         if refused is not None:
             assert refused.reason is not None
@@ -95,9 +66,6 @@ class Pruning:
     def _where_equal(
         self, pipe: Pipeline, learned: tuple[Dataset, Labels], held_out: tuple[Dataset, Labels] | None
     ) -> PruneReport:
-        from linnaeus.auto.pruning import prune_where_equal, stays_whole
-        from linnaeus.engine import parse_bytes
-
         weights: Any = vars(pipe.model_)["weights_"]
         if self.max_memory is not None and weights.nbytes // _PART > parse_bytes(self.max_memory, "--max-memory"):
             return stays_whole(pipe, "pruning it may take more than --max-memory")
@@ -117,11 +85,9 @@ class Pruning:
         return max(found, key=lambda one: one.changed, default=None)
 
 
-def _prune_at(pipe: Pipeline, threshold: float | str | None) -> dict[str, Any]:
+def _prune_at(pipe: Pipeline, threshold: float) -> dict[str, Any]:
     """Drop weights below a threshold; how many stay."""
-    from linnaeus.models.pruning import LinearWeights
-
-    model: Any = pipe.model_
+    model = cast("LinearTaxonomyClassifier", pipe.model_)
     before, had_probabilities = LinearWeights.of(model), model.calibrator_ is not None
     model.prune(threshold)
     kept = LinearWeights.of(model)

@@ -30,9 +30,9 @@ def _share(*names: str, help: str, min: int | None = None, max: int | None = Non
 class DocumentShares(Group):
     """Shares of documents that are set apart; fields are those of `Settings`."""
 
-    control: Annotated[float, _share("--control", min=0, max=1, help="Random control documents.")] = 0.05
-    blind: Annotated[float, _share("--blind", min=0, max=1, help="Without suggestions.")] = 0.02
-    double: Annotated[float, _share("--double", min=0, max=1, help="For two coders.")] = 0.05
+    control: Annotated[float, _share("--control", min=0, max=1, help="Share of random control documents.")] = 0.05
+    blind: Annotated[float, _share("--blind", min=0, max=1, help="Share shown without suggestions.")] = 0.02
+    double: Annotated[float, _share("--double", min=0, max=1, help="Share coded by two coders.")] = 0.05
     seed: Annotated[int, _share("--seed", help="Seed that selects these documents.")] = 0
 
 

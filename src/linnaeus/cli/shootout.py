@@ -31,8 +31,10 @@ def shootout(
         list[str] | None, typer.Option("--data", "-d", help="Documents with labels; may be repeated.")
     ] = None,
     *,
-    test: Annotated[str | None, typer.Option("--test", help="Documents to measure on.")] = None,
-    models: Annotated[str | None, typer.Option("--models", "-m", help="Only these, as RRSVM,BSVM.")] = None,
+    test: Annotated[str | None, typer.Option("--test", help="Test documents (default: a held-out quarter).")] = None,
+    models: Annotated[
+        str | None, typer.Option("--models", "-m", help="Models to run, such as RRSVM,OneVsRestSVM.")
+    ] = None,
     budget: Annotated[
         str | None, typer.Option("--budget", "-b", help="Time for everything: 90, 10m, 1h (default 10m; demo 2m).")
     ] = None,
@@ -51,11 +53,11 @@ def shootout(
             help="Choose and compare by hierarchical_f1, micro_f1, macro_f1, example_f1, average_precision.",
         ),
     ] = "hierarchical_f1",
-    curves: Annotated[bool, typer.Option("--curves", help="Learning curves, too.")] = False,
+    curves: Annotated[bool, typer.Option("--curves", help="Also compute learning curves.")] = False,
     output: Annotated[
         str, typer.Option("--output", "-o", help="Folder of the report and of finished runs.")
     ] = "report",
-    demo: Annotated[bool, typer.Option("--demo", help="On the built-in corpus.")] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Use the built-in corpus.")] = False,
     taxonomy: common.OptionalTaxonomy,
     reading: common.TrainingReading,
     checks: common.LabelChecks,
@@ -146,6 +148,8 @@ _FLAGS = {"--curves", "--demo", "--json"}
 _TEXT_OPTIONS = {
     "characters": ["--analyser", "chars:2-5"],
     "log2 weighting": ["--weighting", "log2"],
+    "all terms": ["--min-df", "1"],
+    "all terms, idf": ["--min-df", "1", "--weighting", "idf"],
     "words and wordllama": ["--embedding", "wordllama"],
 }
 
@@ -179,6 +183,8 @@ def train_command(arguments: list[str], run: Run, variant: str = "") -> str:
     if run.features is not None and "rbf map" in run.features:
         settings += ["--features", "rbf"]
     settings += _TEXT_OPTIONS.get(variant, [])
+    if variant == "words and wordllama" and not any(argument.startswith("--min-df") for argument in kept):
+        settings += ["--min-df", "1"]  # terms of one document too, unless a number was given
     return shlex.join(["linnaeus", "train", *kept, "--model", run.model, *settings, "--output", "model"])
 
 

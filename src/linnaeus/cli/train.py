@@ -10,11 +10,11 @@ import time
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from linnaeus.cli import common, mixing, pruning, training
+from linnaeus.cli import common, mixing, training
 from linnaeus.cli.common import STARTED, JsonOption, note, note_columns, print_json, print_table
 from linnaeus.errors import DataError, ParameterError, check_choice
 
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from linnaeus.auto import AutoReport
+    from linnaeus.cli.pruning import Pruning
     from linnaeus.data import Dataset
     from linnaeus.decoding import Decoder
+    from linnaeus.lexical.model import LexicalModel
     from linnaeus.models.base import TaxonomyClassifier
     from linnaeus.pipeline import Pipeline, Transformer
     from linnaeus.taxonomy import Taxonomy
@@ -33,6 +35,7 @@ __all__ = ["train"]
 _ANSWERS_ALL = ("RRSVM", "RRLogistic", "HierarchicalSVM", "HierarchicalPerceptron", "Hieron")  # with answer="all"
 _FLAT = "OneVsRestSVM"  # what is trained where nothing can be chosen
 _OWN = "own"  # the decoder of the model
+_LARGE = 50_000_000  # bytes of dense weights from which on a model is pruned: smaller ones load and answer at once
 _FEW_LABELS = 0.5  # labels per answer over labels per document, below which a learned cut-off is suggested
 
 
@@ -77,13 +80,14 @@ class ModelOptions(common.Group):
         str | None,
         _model(
             "--measure",
-            help="What the choice maximises: hierarchical_f1 (default), micro_f1, macro_f1, example_f1, "
+            help="Measure that the search maximises: hierarchical_f1 (default), micro_f1, macro_f1, example_f1, "
             "average_precision for rankings, or precision_at_1 for the first suggestion.",
         ),
     ] = None
     C: Annotated[float | None, _model("--C", help="Weight of the loss (default: chosen).")] = None
     set: Annotated[
-        list[str] | None, _model("--set", help="Further parameter, as tol=0.01; see `linnaeus models NAME`.")
+        list[str] | None,
+        _model("--set", help="Model parameter, such as tol=0.01; see `linnaeus models NAME`."),
     ] = None
     sources: Annotated[
         str | None,
@@ -190,7 +194,12 @@ class FeatureOptions(common.Group):
     """How documents become vectors."""
 
     weighting: Annotated[
-        str | None, _features("--weighting", help="Term weighting: tfidf (default), or log2 (raw counts x log2(N/n)).")
+        str | None,
+        _features(
+            "--weighting",
+            help="Term weighting: tfidf (default), idf (x ln(N/n): words of nearly all documents get weight 0), or "
+            "log2 (raw counts x log2(N/n)).",
+        ),
     ] = None
     features: Annotated[
         str | None,
@@ -205,8 +214,8 @@ class FeatureOptions(common.Group):
         str | None,
         _features(
             "--embedding",
-            help="Vectors of words beside the words of texts, for few documents: own (learned from the documents and "
-            "the texts of the taxonomy), wordllama (package), or the folder of a model2vec, ONNX or "
+            help="Word vectors together with the terms of texts, for few documents: own (learned from the documents "
+            "and the texts of the taxonomy), wordllama (package), or the folder of a model2vec, ONNX or "
             "sentence-transformers model; with parameters as own,weight=0.5 (default: the weight is chosen), or "
             "PATH,keep=true to hold the vectors in the model.",
         ),
@@ -249,31 +258,32 @@ class FeatureOptions(common.Group):
 class AfterOptions(common.Group):
     """What happens to a trained model."""
 
-    test: Annotated[str | None, _after("--test", help="Documents to measure on.")] = None
+    test: Annotated[str | None, _after("--test", help="Test documents, which the model is measured on.")] = None
     test_size: Annotated[
         float | None,
         _after(
             "--test-size",
-            help="Train without this share of the documents and measure on it; 0 measures nothing. Default: figures of "
-            "another training without a tenth (at most 2,000 documents).",
+            help="Hold out this share of the documents and measure on it; 0: measure nothing. By default a second "
+            "model is trained without a tenth of the documents (at most 2,000) and measured on these.",
         ),
     ] = None
     prune: Annotated[
         str,
         _after(
             "--prune",
-            help="Weights that are dropped: auto (of linear models with more than 50 MB of weights, those that change "
-            "hardly any answer), none, or a number (those below this size).",
+            help="Which weights to drop: auto (from linear models with more than 50 MB of weights, those that hardly "
+            "change any answer), none, or a number (all weights below it).",
         ),
-    ] = pruning.AUTO
+    ] = "auto"
     calibrate: Annotated[
-        str | None, _after("--calibrate", help="Probabilities by cross-validation: isotonic or platt.")
+        str | None, _after("--calibrate", help="Fit probabilities by cross-validation: isotonic or platt.")
     ] = None
     keep_documents: Annotated[
         bool,
         _after(
             "--keep-documents",
-            help="Keep the documents' features, for similar ones in explanations and updates of RR models.",
+            help="Save the documents' features with the model: explanations then show similar documents, and RR models "
+            "can be updated.",
         ),
     ] = False
 
@@ -285,6 +295,32 @@ class AfterOptions(common.Group):
             raise ParameterError(f"--test-size {self.test_size:g}: expected a share of at least 0 and below 1.")
         if self.calibrate not in (None, "isotonic", "platt"):
             raise ParameterError(f"--calibrate {self.calibrate}: expected isotonic or platt.")
+        self.prune_threshold()
+
+    def prune_threshold(self) -> float | None:
+        """The threshold that ``--prune`` gives; None for auto, none and 0."""
+        if self.prune in ("auto", "none"):
+            return None
+        try:
+            threshold = float(self.prune)
+            if not threshold >= 0:
+                raise ValueError
+        except ValueError:
+            raise ParameterError(f"--prune {self.prune}: expected auto, none, or a number of at least 0.") from None
+        return threshold or None
+
+    def prunes(self, model: TaxonomyClassifier) -> bool:
+        """Whether a fitted model is pruned: as asked for, or by default because it is large."""
+        if self.prune == "auto":
+            import numpy as np
+
+            weights = vars(model).get("weights_") if hasattr(model, "prune") else None
+            return isinstance(weights, np.ndarray) and weights.nbytes >= _LARGE
+        if self.prune_threshold() is None:
+            return False
+        if not hasattr(model, "prune"):
+            raise ParameterError(f"--prune: {type(model).__name__} has no weights to prune.")
+        return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -383,7 +419,7 @@ def _plan(chosen: ModelOptions, run: RunOptions) -> SearchPlan | None:
 
     Options that contradict each other are refused before anything is read.
     """
-    from linnaeus.auto.measures import check_measure
+    from linnaeus.auto.evaluate import check_measure
     from linnaeus.registry import find_model
 
     name = None if chosen.is_auto else find_model(chosen.name)
@@ -413,7 +449,7 @@ def _plan(chosen: ModelOptions, run: RunOptions) -> SearchPlan | None:
 
 def _check_measure(chosen: ModelOptions) -> None:
     """Refuse an unknown measure, and one that nothing is chosen by."""
-    from linnaeus.auto.measures import MEASURES, check_measure
+    from linnaeus.auto.evaluate import MEASURES, check_measure
 
     if chosen.measure is None:
         return
@@ -554,9 +590,7 @@ def _drop_last_fit(checkpoint: str) -> None:
 def train(
     data: Annotated[
         list[str] | None,
-        typer.Option(
-            "--data", "-d", help="Documents with labels; may be repeated. Only LexicalModel can be made without."
-        ),
+        typer.Option("--data", "-d", help="Documents with labels; may be repeated. Only LexicalModel needs none."),
     ] = None,
     *,
     output: Annotated[str, typer.Option("--output", "-o", help="Folder to save the model in.")],
@@ -583,7 +617,7 @@ def train(
     wanted = None if chosen.answer == "all" or chosen.is_mixture else _plan(chosen, run)
     name = _FLAT if chosen.is_auto else chosen.name
     decoder = None if chosen.decoder == _OWN else common.parse_decoder(chosen.decoder)
-    least, terms = pruning.check_prune(after.prune), words.parameters()
+    terms = words.parameters()
     store.check_target(output)
     parameters = {} if wanted is not None else run.parameters(name)
     if not data:
@@ -629,8 +663,13 @@ def train(
     training.save(pipe, output)  # before anything is measured: what was trained is not lost
     if run.checkpoint is not None:
         (_drop_last_fit if made is None else training.drop_finished)(run.checkpoint)
-    pruned = pruning.Pruning(least, "hierarchical_f1" if wanted is None else wanted.measure, run.max_memory)
-    _measure(result, pipe, (documents, y), (held_out, gold), after, run, pruned, measured=report is not None)
+    pruning = None
+    if after.prunes(pipe.estimator):
+        from linnaeus.cli.pruning import Pruning
+
+        measure = "hierarchical_f1" if wanted is None else wanted.measure
+        pruning = Pruning(after.prune_threshold(), measure, run.max_memory)
+    _measure(result, pipe, (documents, y), (held_out, gold), after, run, pruning, measured=report is not None)
     if result.get("pruned", {}).get("threshold") is not None:
         training.save(pipe, output)
     if after.calibrate is not None:  # after pruning, which makes another model of it
@@ -733,7 +772,7 @@ def _train_without_documents(
     tax = taxonomy.read_if_given()
     if tax is None:
         raise ParameterError(f"--taxonomy is missing: without documents {able} is made from the texts of a taxonomy.")
-    model: Any = training.make_model(chosen.name, chosen.settings(), taxonomy=tax, **terms)
+    model = cast("LexicalModel", training.make_model(chosen.name, chosen.settings(), taxonomy=tax, **terms))
     pipe = Pipeline.of_fitted(model.fit())
     pipe.about_ = {"documents": 0, "language": taxonomy.language}
     training.save(pipe, output)
@@ -756,23 +795,22 @@ def _measure(
     test: tuple[Dataset | None, training.Labels],
     after: AfterOptions,
     run: RunOptions,
-    pruned: pruning.Pruning,
+    pruning: Pruning | None,
     *,
     measured: bool = False,
 ) -> None:
-    """Add figures to the result, and prune the model where it is due; ``measured`` says that a search has figures."""
+    """Add figures to the result, and prune the model if asked to; ``measured`` says that a search has figures."""
     from linnaeus.cli.documents import fit_to
 
     result["measured_on"], result["scores"] = None, None
-    due = pruned.is_due(pipe)
     held_out = None if test[0] is None else fit_to(pipe, test[0])
     scores = None  # after pruning
     if held_out is not None:
         result["measured_on"], result["scores"] = "the test documents", training.measure(pipe, held_out, test[1])
     elif after.test_size != 0 and not measured:
-        scores = _measure_unseen(result, pipe, learned, run, pruned.prune_copy if due else None)
-    if due:
-        result["pruned"] = pruned.prune(pipe, learned, None if held_out is None else (held_out, test[1]))
+        scores = _measure_unseen(result, pipe, learned, run, None if pruning is None else pruning.prune_copy)
+    if pruning is not None:
+        result["pruned"] = pruning.prune(pipe, learned, None if held_out is None else (held_out, test[1]))
         if result["pruned"]["threshold"] is not None:
             result["pruned"]["scores"] = scores if held_out is None else training.measure(pipe, held_out, test[1])
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from linnaeus.data import Dataset
     from linnaeus.decoding import Decoder
     from linnaeus.models.base import TaxonomyClassifier
+    from linnaeus.models.classifier import Classifier
     from linnaeus.pipeline import Pipeline, Transformer
     from linnaeus.taxonomy import Taxonomy
     from linnaeus.typing import IntArray
@@ -409,12 +410,12 @@ def summary(pipe: Pipeline, documents: Dataset, seconds: float) -> dict[str, Any
     }
 
 
-def save(pipe: Pipeline, output: str) -> None:
+def save(model: Classifier, output: str) -> None:
     """Save a model; an error of the system names the folder."""
     from linnaeus import store
 
     try:
-        store.save(pipe, output)
+        store.save(model, output)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), error.filename or output) from error
 

@@ -23,8 +23,7 @@ import numpy as np
 
 from linnaeus import metrics
 from linnaeus.auto.candidates import PLAIN
-from linnaeus.auto.evaluate import OWN
-from linnaeus.auto.measures import of_answers
+from linnaeus.auto.evaluate import OWN, of_answers
 from linnaeus.experiments.candidates import flat_models
 from linnaeus.experiments.experiment import Experiment
 from linnaeus.experiments.measures import MAIN, document_tables, pooled_f1, size_groups

@@ -15,15 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 
 import numpy as np
 
 from linnaeus import metrics
-from linnaeus.auto.measures import FIRST, MEASURES, RANKING, check_measure
-from linnaeus.decoding import TopDown
-from linnaeus.decoding.probability.curves import Calibrator, fit_calibrator
+from linnaeus.auto.evaluate import MEASURES, PRECISION_AT_1, RANKING, check_measure
+from linnaeus.decoding.probability.curves import Calibrator
 from linnaeus.errors import ParameterError, nearest
 from linnaeus.experiments.experiment import Experiment
 from linnaeus.experiments.records import (
@@ -48,7 +46,6 @@ __all__ = [
     "LabelScores",
     "ModelAnswers",
     "all_scores",
-    "curves_of",
     "document_tables",
     "label_scores",
     "main_measure",
@@ -87,13 +84,6 @@ def too_many(X: Matrix, taxonomy: Taxonomy) -> bool:
 def all_scores(model: Classifier, X: Matrix) -> FloatArray:
     """Scores of all nodes that the model can answer (n_docs x len(nodes_))."""
     return np.concatenate([np.asarray(block, dtype=np.float64) for block in model.score_blocks(X)])
-
-
-def curves_of(model: Classifier, S: FloatArray, Y: CSR) -> partial[Calibrator]:
-    """A function without arguments that fits calibration curves to scores of documents and their labels."""
-    coherent = "product" if isinstance(model.default_decoder(), TopDown) else "project"
-    own = bool(model.nested_)
-    return partial(fit_calibrator, S, Y, model.taxonomy_, model.nodes_, method="platt", coherent=coherent, own=own)
 
 
 def label_scores(
@@ -148,7 +138,7 @@ _SHOWN = {
     _AREA: "AU(PRC)",
 }  # fmt: skip
 # By which models may be compared. The first suggestions of runs are not kept, so that these cannot be compared.
-MAIN = {key: _SHOWN[key] for key in (_AREA if name == RANKING else name for name in MEASURES if name != FIRST)}
+MAIN = {key: _SHOWN[key] for key in (_AREA if name == RANKING else name for name in MEASURES if name != PRECISION_AT_1)}
 _RESAMPLES = 1_000
 _BINS = 10
 _MOST_CONFUSED, _MOST_SIBLINGS = 50, 12
@@ -165,12 +155,12 @@ def main_measure(given: str) -> str:
     >>> main_measure("macro F1"), main_measure("average_precision")
     ('macro_f1', 'au_prc')
     """
-    known = [name for name in MEASURES if name != FIRST]
+    known = [name for name in MEASURES if name != PRECISION_AT_1]
     try:
         name = check_measure(given)
     except ParameterError:
         raise ParameterError(f"--measure {given}: expected {', '.join(known)}{nearest(given, known)}") from None
-    if name == FIRST:
+    if name == PRECISION_AT_1:
         raise ParameterError(
             f"--measure {given}: a shoot-out does not compare first suggestions; expected {', '.join(known)}."
         )

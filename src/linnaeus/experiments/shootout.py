@@ -4,8 +4,8 @@ Models are tried on a few documents to forecast their time, and run in the order
 its own. A run gets the time that it needs at least and an equal part of the rest; quick models, whose search is over
 sooner, leave time to the slow ones, and where there is not enough for all, those that need most get none (`shares`).
 Finished runs correct the forecasts of their family. A model that is forecast to take longer and cannot be stopped in
-between is put off: it gets the time that the others leave, and is left out, with the reason, only if it is forecast to
-take more than twice that time. Finished runs are kept (`run_folder`): the same call reads them.
+between is postponed: it gets the time that the others leave, and is left out, with the reason, only if it is forecast
+to take more than twice that time. Finished runs are kept (`run_folder`): the same call reads them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from linnaeus.experiments.candidates import (
     shares,
     why_not,
 )
-from linnaeus.experiments.children import ChildOutcome, in_children
+from linnaeus.experiments.children import ChildOutcome, in_children, memory_of_each
 from linnaeus.experiments.comparison import choice, chosen_by_train, compare_runs, sentence
 from linnaeus.experiments.experiment import Experiment
 from linnaeus.experiments.measures import MAIN, measures_of
@@ -116,7 +116,7 @@ class _Shootout:
     firsts: set[str] = field(default_factory=set)  # models that stand for their family
     learned: Corrections = field(default_factory=Corrections)
     put_off: list[str] = field(default_factory=list)
-    late: bool = False  # whether those that were put off have their turn
+    late: bool = False  # whether the postponed ones have their turn
 
     @property
     def left(self) -> float:
@@ -235,6 +235,10 @@ class _Shootout:
             self._keep(Run(model=name, status="no time", reason=f"it was ended after {took}", budget=self.clock.limit))
         elif outcome.failure == "refused":
             self._keep(Run(model=name, status="does not apply", reason=outcome.words))
+        elif outcome.failure == "memory":  # more than `why_not` has forecast
+            most = format_bytes(memory_of_each(self.jobs))
+            reason = f"it needs more memory than the {most} that it may take"
+            self._keep(Run(model=name, status="does not apply", reason=reason))
         else:
             self._keep(Run(model=name, status="failed", reason=outcome.words))
 

@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 
-from linnaeus.data.documents import n_documents, take_documents
+from linnaeus.data.dataset import n_documents, take_documents
 from linnaeus.errors import DataError, ParameterError, nearest
 from linnaeus.features.analysis import Analyser
 from linnaeus.taxonomy.closure import pointers

@@ -11,7 +11,9 @@ W ~ N(0, 2 gamma) and b uniform on 0..2 pi. Sparse vectors, such as text, are fi
 singular vectors of the training matrix.
 
 gamma="auto" tries multiples of 1 / (median squared distance) on held-out training documents: ridge regression of the
-closed label sets on a small map, the least squared error wins. Williams and Seeger (2001); Rahimi and Recht (2007).
+closed label sets on a small map, the least squared error wins. clip="auto" is chosen with it: values that are far from
+the mean of their column are brought nearer, since a few of them would decide all distances. Williams
+and Seeger (2001); Rahimi and Recht (2007).
 """
 
 from __future__ import annotations
@@ -35,8 +37,10 @@ __all__ = ["KernelMap"]
 
 METHODS, LANDMARKS = ("nystroem", "fourier"), ("kmeans", "uniform")
 GAMMAS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)  # times 1 / median squared distance
+CLIPS = (3.0, 1.5)  # deviations from the mean of a column
+_CLIP_GAIN = 0.998  # times the error without clipping that clipped vectors have to have
 _PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # of ridge regression, times the number of documents
-_DRAWN = 2_000  # documents that choose gamma
+_DRAWN, _FEW = 2_000, 1_000  # documents that choose gamma, and up to which every quarter of them is held out
 _SMALL = 300  # landmarks of the maps that gamma is chosen with
 _OFTEN = 5  # documents of a node that takes part in the choice
 _WIDTH = 256  # dimensions that sparse vectors are projected to
@@ -62,6 +66,9 @@ class KernelMap(TransformerMixin, BaseEstimator):
         Centres of k-means, or documents drawn at random.
     projection : int or None, default=None
         Number of singular vectors that vectors are projected on first; None projects sparse ones on 256.
+    clip : float, "auto" or None, default="auto"
+        Deviations from the mean of a column beyond which a value is put there; None leaves vectors as they are. "auto"
+        is chosen together with ``gamma="auto"`` for vectors that are not projected, and is None otherwise.
     random_state : int, default=0
         Seed of everything that is drawn.
 
@@ -69,6 +76,8 @@ class KernelMap(TransformerMixin, BaseEstimator):
     ----------
     gamma_ : float
         The width that is used.
+    clip_ : float or None
+        The deviations that are used.
     gamma_errors_ : dict of float to float
         Held-out squared error for each gamma that was tried, relative to that of the means; empty if none was.
 
@@ -93,6 +102,7 @@ class KernelMap(TransformerMixin, BaseEstimator):
         method: str = "nystroem",
         landmarks: str = "kmeans",
         projection: int | None = None,
+        clip: float | str | None = "auto",
         random_state: int = 0,
     ) -> None:
         self.features = features
@@ -101,6 +111,7 @@ class KernelMap(TransformerMixin, BaseEstimator):
         self.method = method
         self.landmarks = landmarks
         self.projection = projection
+        self.clip = clip
         self.random_state = random_state
 
     # -- learning ------------------------------------------------------------------------------------------------------
@@ -119,9 +130,7 @@ class KernelMap(TransformerMixin, BaseEstimator):
         self.features_: Any = None if self.features is None else clone(self.features)
         with single_blas_thread():
             vectors = X if self.features_ is None else self.features_.fit_transform(X)
-            Z = self._learn_projection(_checked(vectors))
-            self._learn_map(Z, y)
-        return Z
+            return self._learn_map(self._learn_projection(_checked(vectors)), y)
 
     def _check_parameters(self) -> None:
         check_number("n_components", self.n_components, least=1, whole=True)
@@ -130,6 +139,10 @@ class KernelMap(TransformerMixin, BaseEstimator):
             if isinstance(self.gamma, str):
                 raise ParameterError(f"gamma={self.gamma!r}; expected a number above 0, or 'auto'.")
             check_number("gamma", self.gamma, above=0)
+        if self.clip not in ("auto", None):
+            if isinstance(self.clip, str):
+                raise ParameterError(f"clip={self.clip!r}; expected a number above 0, 'auto' or None.")
+            check_number("clip", self.clip, above=0)
         if self.projection is not None:
             check_number("projection", self.projection, least=1, whole=True)
         check_choice("method", self.method, METHODS)
@@ -140,6 +153,7 @@ class KernelMap(TransformerMixin, BaseEstimator):
         n_docs, n_features = X.shape
         self.n_features_in_ = n_features
         self.projection_: FloatArray | None = None
+        self.limits_: FloatArray | None = None
         width = self.projection or (_WIDTH if is_sparse(X) else None)
         if n_docs == 0:
             raise DataError("A kernel map learns from documents; got none.")
@@ -150,23 +164,43 @@ class KernelMap(TransformerMixin, BaseEstimator):
             self.projection_ = np.ascontiguousarray(V.T, dtype=np.float32)
         return self._vectors(X)
 
-    def _learn_map(self, Z: FloatArray, y: Any) -> None:
+    def _learn_map(self, Z: FloatArray, y: Any) -> FloatArray:
+        """Learn widths and landmarks from vectors; the clipped vectors."""
+        self.clip_ = None if isinstance(self.clip, str) else self.clip
+        self.limits_ = _limits(Z, self.clip_)
+        Z, whole = _clipped(Z, self.limits_), Z
         rng = np.random.default_rng(self.random_state)
         scale = 1.0 / _median_squared_distance(Z, rng)
         self.gamma_errors_: dict[float, float] = {}
         self.gamma_ = scale if self.gamma == "auto" else float(self.gamma)
         if self.gamma == "auto" and y is not None:
             self.gamma_errors_ = _errors(Z, y, [factor * scale for factor in GAMMAS], rng)
+            if self.gamma_errors_ and self.clip == "auto" and self.projection_ is None:
+                Z = self._choose_clip(whole, y)
             if self.gamma_errors_:
                 self.gamma_ = min(self.gamma_errors_, key=lambda gamma: self.gamma_errors_[gamma])
         if self.method == "fourier":
             self.landmarks_: FloatArray = rng.normal(size=(self.n_components, Z.shape[1])) * np.sqrt(2.0 * self.gamma_)
             self.coefficients_: FloatArray = rng.uniform(0.0, 2.0 * np.pi, size=(1, self.n_components))
-            return
+            return Z
         m = min(self.n_components, len(Z))
         drawn = Z[np.sort(rng.permutation(len(Z))[:m])]
         self.landmarks_ = _centres(Z, drawn, rng) if self.landmarks == "kmeans" and m < len(Z) else drawn
         self.coefficients_ = _inverse_root(_rbf(self.landmarks_, self.landmarks_, self.gamma_))
+        return Z
+
+    def _choose_clip(self, Z: FloatArray, y: Any) -> FloatArray:
+        """Clip vectors where they predict held-out labels better, each kind with its best gamma; the vectors."""
+        least = _CLIP_GAIN * min(self.gamma_errors_.values())
+        for clip in CLIPS:
+            limits, rng = _limits(Z, clip), np.random.default_rng(self.random_state)
+            clipped = _clipped(Z, limits)
+            scale = 1.0 / _median_squared_distance(clipped, rng)
+            errors = _errors(clipped, y, [factor * scale for factor in GAMMAS], rng)
+            if min(errors.values()) < least:
+                least = min(errors.values())
+                self.clip_, self.limits_, self.gamma_errors_ = clip, limits, errors
+        return _clipped(Z, self.limits_)
 
     # -- applying ------------------------------------------------------------------------------------------------------
 
@@ -193,12 +227,14 @@ class KernelMap(TransformerMixin, BaseEstimator):
             return self._mapped(self._vectors(vectors))
 
     def _vectors(self, X: Matrix) -> FloatArray:
-        if self.projection_ is None:
-            return np.ascontiguousarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
         V = self.projection_
-        if is_sparse(X):  # row by row anyway
-            return np.asarray(X @ V, dtype=np.float64)
-        return _by_blocks(lambda rows: rows @ V, np.asarray(X, dtype=np.float64), V.shape[1], np.float64)
+        if V is None:
+            Z = np.ascontiguousarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+        elif is_sparse(X):  # row by row anyway
+            Z = np.asarray(X @ V, dtype=np.float64)
+        else:
+            Z = _by_blocks(lambda rows: rows @ V, np.asarray(X, dtype=np.float64), V.shape[1], np.float64)
+        return _clipped(Z, self.limits_)
 
     def _mapped(self, Z: FloatArray) -> FloatArray:
         L, W = self.landmarks_, self.coefficients_
@@ -225,22 +261,29 @@ class KernelMap(TransformerMixin, BaseEstimator):
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """What `transform` needs as (values, arrays)."""
         check_is_fitted(self, "coefficients_")
-        given = {name: getattr(self, name) for name in _PARAMETERS}
+        given = {name: getattr(self, name) for name in (*_PARAMETERS, "clip")}
         fitted = {"features": self.features_, "gamma_": self.gamma_, "n_features_in_": self.n_features_in_}
+        fitted["clip_"] = self.clip_
         arrays = {"landmarks_": self.landmarks_, "coefficients_": self.coefficients_}
         if self.projection_ is not None:
             arrays["projection_"] = self.projection_
+        if self.limits_ is not None:
+            arrays["limits_"] = self.limits_
         return {**given, **fitted}, arrays
 
     @classmethod
     def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> KernelMap:
         """The inverse of `state`."""
-        made = cls(values["features"], **{name: values[name] for name in _PARAMETERS})
+        # Folders that were written before vectors were clipped do not have the last two.
+        made = cls(values["features"], **{name: values[name] for name in _PARAMETERS}, clip=values.get("clip"))
+        made.clip_ = values.get("clip_")
         made.features_, made.gamma_ = values["features"], values["gamma_"]
         made.n_features_in_, made.gamma_errors_ = values["n_features_in_"], {}
         made.landmarks_, made.coefficients_ = np.asarray(arrays["landmarks_"]), np.asarray(arrays["coefficients_"])
         projection = arrays.get("projection_")
         made.projection_ = None if projection is None else np.asarray(projection)
+        limits = arrays.get("limits_")
+        made.limits_ = None if limits is None else np.asarray(limits)
         return made
 
 
@@ -295,6 +338,18 @@ def _by_blocks(
     return out
 
 
+def _limits(Z: FloatArray, clip: float | None) -> FloatArray | None:
+    """Least and largest value of every column, 2 x n_columns; None where nothing is clipped."""
+    if clip is None:
+        return None
+    mean, deviation = Z.mean(axis=0), Z.std(axis=0)
+    return np.stack([mean - clip * deviation, mean + clip * deviation])
+
+
+def _clipped(Z: FloatArray, limits: FloatArray | None) -> FloatArray:
+    return Z if limits is None else np.clip(Z, limits[0], limits[1])
+
+
 def _centres(Z: FloatArray, first: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Centres of k-means that begins at ``first``, on at most ten documents for each."""
     from sklearn.cluster import KMeans
@@ -316,32 +371,37 @@ def _median_squared_distance(Z: FloatArray, rng: np.random.Generator) -> float:
 
 
 def _errors(Z: FloatArray, y: Any, gammas: list[float], rng: np.random.Generator) -> dict[float, float]:
-    """Held-out squared error of ridge regression by gamma, with the best penalty, over that of the means."""
+    """Held-out squared error of ridge regression by gamma, with the best penalty, over that of the means.
+
+    A quarter of the documents is held out, of few documents every quarter in turn.
+    """
     Y: CSR = check_labels(y, None, len(Z))[0]
     rows = rng.permutation(len(Z))[:_DRAWN]
-    held, learn = rows[: len(rows) // 4], rows[len(rows) // 4 :]
-    targets = _frequent(Y, learn)
-    if not len(held) or not len(targets):
-        return {}
-    T, T_held = (Y[part][:, targets].toarray().astype(np.float64) for part in (learn, held))
-    mean = T.mean(axis=0)
-    worst = float(((T_held - mean) ** 2).sum())
-    if worst <= 0:
-        return {}
-    landmarks = Z[learn[:_SMALL]]
-    found = {}
-    for gamma in gammas:
-        W = _inverse_root(_rbf(landmarks, landmarks, gamma))
-        phi, phi_held = (_rbf(Z[part], landmarks, gamma) @ W for part in (learn, held))
-        centre = phi.mean(axis=0)
-        values, U = np.linalg.eigh((phi - centre).T @ (phi - centre))
-        right, left = U.T @ ((phi - centre).T @ (T - mean)), (phi_held - centre) @ U
-        errors = []
-        for penalty in _PENALTIES:
-            answer = left @ (right / (np.maximum(values, 0.0) + penalty * len(learn))[:, None])
-            errors.append(float(((T_held - mean - answer) ** 2).sum()))
-        found[gamma] = min(errors) / worst
-    return found
+    quarters = [rows[: len(rows) // 4]] if len(rows) > _FEW else np.array_split(rows, 4)
+    errors, worst = np.zeros((len(gammas), len(_PENALTIES))), 0.0
+    for held in quarters:
+        learn = rows[~np.isin(rows, held)]
+        targets = _frequent(Y, learn)
+        if not len(held) or not len(targets):
+            continue
+        T, T_held = (Y[part][:, targets].toarray().astype(np.float64) for part in (learn, held))
+        mean = T.mean(axis=0)
+        worst += float(((T_held - mean) ** 2).sum())
+        for g, gamma in enumerate(gammas):
+            errors[g] += _ridge_errors(Z[learn], Z[held], T - mean, T_held - mean, gamma)
+    return {} if worst <= 0 else dict(zip(gammas, (errors.min(axis=1) / worst).tolist(), strict=True))
+
+
+def _ridge_errors(Z: FloatArray, Z_held: FloatArray, T: FloatArray, T_held: FloatArray, gamma: float) -> list[float]:
+    """Squared error of the held-out targets by every penalty, on a small map of this width."""
+    landmarks = Z[:_SMALL]
+    W = _inverse_root(_rbf(landmarks, landmarks, gamma))
+    phi, phi_held = (_rbf(part, landmarks, gamma) @ W for part in (Z, Z_held))
+    centre = phi.mean(axis=0)
+    values, U = np.linalg.eigh((phi - centre).T @ (phi - centre))
+    right, left = U.T @ ((phi - centre).T @ T), (phi_held - centre) @ U
+    answers = (left @ (right / (np.maximum(values, 0.0) + penalty * len(Z))[:, None]) for penalty in _PENALTIES)
+    return [float(((T_held - answer) ** 2).sum()) for answer in answers]
 
 
 def _frequent(Y: CSR, rows: IntArray) -> IntArray:

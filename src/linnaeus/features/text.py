@@ -3,6 +3,7 @@
 With tf the count of term t in a document, N the number of training documents and n(t) those that hold t, the weight is
 
     tfidf:  tf (or 1 + ln tf) * (ln((1 + N) / (1 + n(t))) + 1)     scikit-learn's smoothed weighting
+    idf:    tf (or 1 + ln tf) * ln(N / n(t))                       words of nearly all documents fade out
     log2:   tf * log2(N / n(t))                                    raw counts, no smoothing, no norm unless asked
 
 Every text field is a block of columns with its own vocabulary; its weight multiplies the block, and only then all text
@@ -131,7 +132,7 @@ class TextFeatures(TermTransformer):
     categorical : Mapping[str, float] or Sequence[str], default=()
         Fields whose values become binary features, names or names with the value to use instead of 1.
     weighting : str, default="tfidf"
-        "tfidf" or "log2".
+        "tfidf", "idf" or "log2".
     min_df : float or int, default=1
         Minimum number, or share, of documents of a term in the field.
     max_df : float or int, default=1.0
@@ -152,7 +153,7 @@ class TextFeatures(TermTransformer):
     token_pattern : str
         Regular expression of a word; default: two or more letters, digits or underscores.
     norm : str or None, default="auto"
-        "l2", None, or "auto": "l2" for tfidf and None for log2.
+        "l2", None, or "auto": None for log2 and "l2" for the others.
     dtype : str, default="float32"
         "float32" or "float64".
 
@@ -275,7 +276,7 @@ class TextFeatures(TermTransformer):
 
     def _check_parameters(self) -> None:
         for name, allowed in (
-            ("weighting", ("tfidf", "log2")),
+            ("weighting", ("tfidf", "idf", "log2")),
             ("norm", ("auto", "l2", None)),
             ("dtype", ("float32", "float64")),
         ):
@@ -406,7 +407,7 @@ class TextFeatures(TermTransformer):
         if (
             text is not None
             and text.shape[0]
-            and (self.norm == "l2" or (self.norm == "auto" and self.weighting == "tfidf"))
+            and (self.norm == "l2" or (self.norm == "auto" and self.weighting != "log2"))
         ):
             from sklearn.utils.sparsefuncs_fast import inplace_csr_row_normalize_l2
 
@@ -631,6 +632,8 @@ def _number_of(limit: float, n_docs: int) -> float:
 def _idf(df: IntArray, n_docs: int, weighting: str) -> FloatArray:
     if weighting == "log2":
         return np.asarray(np.log2(n_docs / np.maximum(df, 1.0)))
+    if weighting == "idf":
+        return np.asarray(np.log(n_docs / np.maximum(df, 1.0)))
     return np.asarray(np.log((1.0 + n_docs) / (1.0 + df)) + 1.0)
 
 

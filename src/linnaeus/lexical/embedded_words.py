@@ -24,7 +24,7 @@ from scipy import sparse
 from linnaeus.errors import LinnaeusError
 from linnaeus.features.analysis import shown
 from linnaeus.features.embedding import EmbeddedText, WordParts
-from linnaeus.models.explaining import EMBEDDING, WORD, Contrast, NodeExplanation
+from linnaeus.models.explaining import EMBEDDING, WORD, Contrast, Explainable, NodeExplanation
 from linnaeus.models.label_priors import LabelTextExplanation
 from linnaeus.typing import CSR, FloatArray, IntArray, ObjectArray
 
@@ -38,13 +38,13 @@ Found = TypeVar("Found", NodeExplanation, Contrast)
 
 
 def explain_by_word(
-    model: Any, features: EmbeddedText, documents: object, node: str | None, k: int | None
+    model: Explainable, features: EmbeddedText, documents: object, node: str | None, k: int | None
 ) -> list[NodeExplanation]:
     """Contributions of the words of one document to every scored node of a path.
 
     Parameters
     ----------
-    model : object with ``explain``
+    model : Explainable
         A fitted model whose scores are sums over features.
     features : EmbeddedText
         The features in front of it.
@@ -60,7 +60,7 @@ def explain_by_word(
         "embedding" for words through their vectors.
     """
     X: CSR = features.transform(documents)
-    steps: list[NodeExplanation] = model.explain(X, node, None)
+    steps = model.explain(X, node, None)
     words = _Words(features, documents, X)
     heavy = _weights_of_terms(model, X, features.n_terms, steps[-1].node)
     return [_step(step, words, heavy.get(step.node), k) for step in steps]
@@ -83,7 +83,7 @@ def _step(step: Any, words: _Words, weights: FloatArray | None, k: int | None) -
     return made
 
 
-def _weights_of_terms(model: Any, X: CSR, n_terms: int, node: str) -> dict[str, FloatArray]:
+def _weights_of_terms(model: Explainable, X: CSR, n_terms: int, node: str) -> dict[str, FloatArray]:
     """Weights of all terms by node of the path: the explanation of a document that has every term once."""
     every = sparse.csr_array(
         (np.ones(n_terms, dtype=X.dtype), np.arange(n_terms, dtype=np.int32), np.array([0, n_terms], dtype=np.int32)),

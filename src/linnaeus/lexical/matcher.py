@@ -21,7 +21,7 @@ from linnaeus.features.stop_words import STOP_WORDS, stop_words_of
 from linnaeus.lexical.incomplete import IncompleteLabels, root_of
 from linnaeus.lexical.labels import KINDS, LabelText, forms_of, label_texts
 from linnaeus.lexical.scattered import ScatteredPhrases
-from linnaeus.lexical.words import WORD, Normaliser, WordNumbers, WordStream, as_documents, fields_of
+from linnaeus.lexical.words import WORD, Normaliser, WordNumbers, WordStream, fields_of
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import BoolArray, IntArray, ObjectArray
 
@@ -302,27 +302,6 @@ class LabelMatcher:
         words = self.scattered.words_of(int(found.phrase[i]))
         near = (np.flatnonzero(stream.numbers == word) for word in words)
         return sorted({int(places[np.abs(places - start).argmin()]) for places in near})
-
-    def phrases_in(self, text: str) -> list[tuple[str, str]]:
-        """The matches of a text: the words as they stand there, and one of the labels that they match.
-
-        Parameters
-        ----------
-        text : str
-            A document of one field.
-
-        Returns
-        -------
-        list of (str, str)
-            In the order of the text.
-        """
-        found = self.find(self.stream(as_documents([text])))
-        spans = word_spans(text)
-        meanings = self.meanings
-        return [
-            (text[spans[i][0] : spans[i + n - 1][1]], self.labels[int(meanings.label[meanings.indptr[p]])].text)
-            for i, n, p in zip(found.start.tolist(), found.length.tolist(), found.phrase.tolist(), strict=True)
-        ]
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:

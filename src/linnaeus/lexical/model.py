@@ -200,6 +200,11 @@ class LexicalModel(TaxonomyClassifier):
     n_docs_ : int
         Number of training documents.
 
+    Notes
+    -----
+    There is no ``random_state``, ``n_jobs`` or ``verbose``: nothing is drawn at random, and the only fit is one small
+    regression that all nodes share.
+
     Examples
     --------
     >>> from linnaeus import LexicalModel, Taxonomy

@@ -1,4 +1,4 @@
-"""How far probabilities can be believed, over all nodes or level by level.
+"""How far probabilities can be trusted, over all nodes or level by level.
 
 With P (n_docs x nodes) and y the closed gold sets::
 

@@ -90,10 +90,6 @@ class Families:
         """The number of the family of each case; cases are ordered by family."""
         return np.repeat(np.arange(len(self.families)), [len(family.rows) for family in self.families])
 
-    @property
-    def n_cases(self) -> int:
-        return sum(len(family.rows) for family in self.families)
-
 
 def family_scores(
     data: Families,

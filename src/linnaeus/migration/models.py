@@ -31,6 +31,7 @@ from linnaeus.data.check import LabelCodec, Problem, check_labels
 from linnaeus.data.matrices import is_sparse
 from linnaeus.decoding import CutOff
 from linnaeus.errors import DataError, ParameterError
+from linnaeus.models.classifier import Classifier
 from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic, OneVsRestSVM
 from linnaeus.models.label_priors import label_features
 from linnaeus.models.linear import LinearTaxonomyClassifier
@@ -97,7 +98,7 @@ class MigratedModel:
         Fingerprints of the old and of the new taxonomy, and of the table.
     """
 
-    model: Any
+    model: Classifier
     origins: list[NodeOrigin]
     lost: list[str]
     notes: list[str] = field(default_factory=list)
@@ -130,7 +131,7 @@ class MigratedModel:
 
 
 def migrate_model(
-    model: Any,
+    model: Classifier,
     revision: Diff,
     documents: object = None,
     labels: object = None,
@@ -278,7 +279,7 @@ def _origins(
     return found, [name for name in old_labels if not targets.get(name)]
 
 
-def _texts_of(model: Any, taxonomy: Taxonomy, notes: list[str]) -> CSR | None:
+def _texts_of(model: Classifier, taxonomy: Taxonomy, notes: list[str]) -> CSR | None:
     """Texts of nodes in the features of the model, where it has features of texts."""
     features = getattr(model, "features_", None)
     if features is None or not hasattr(features, "weights_") or not hasattr(features, "kinds_"):
@@ -293,7 +294,7 @@ def _texts_of(model: Any, taxonomy: Taxonomy, notes: list[str]) -> CSR | None:
 
 
 def _carried(
-    model: Any, inner: LinearTaxonomyClassifier, revision: Diff, origins: list[NodeOrigin], notes: list[str]
+    model: Classifier, inner: LinearTaxonomyClassifier, revision: Diff, origins: list[NodeOrigin], notes: list[str]
 ) -> tuple[FloatArray, FloatArray]:
     """Weights (n_features x n_labels) and intercepts before any document of the new version is seen."""
     W_old = inner.coef_  # n_labels x n_features, a view of the weights
@@ -463,7 +464,7 @@ def _with_weights(
     return result
 
 
-def _as_given(model: Any, migrated: Any, notes: list[str]) -> Any:
+def _as_given(model: Classifier, migrated: LinearTaxonomyClassifier, notes: list[str]) -> Classifier:
     """The model alone, or the pipeline with it."""
     if model.estimator.calibrator_ is not None:
         notes.append("The calibration belongs to the old version and was removed; calibrate the model again.")

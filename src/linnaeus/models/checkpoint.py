@@ -339,7 +339,7 @@ def _padded(n_bytes: int) -> int:
 
 
 def _locked(path: Path) -> BinaryIO:
-    """An open file that no other process holds; the system lets go of it when the process ends, however it ends."""
+    """An open file that no other process holds; the system releases it when the process ends, however it ends."""
     file = open(path, "ab")  # noqa: SIM115
     try:
         import fcntl

@@ -15,28 +15,29 @@ approximate.
 The other explanation is by example: training documents that a user chose to keep with a model (`KeptDocuments`), and
 which of them are nearest to a new one (cosine).
 
-Which source of a mixture spoke for a node, and what of the document moved that source.
+Which source of a mixture contributed to the score of a node, and which features of the document to that source.
 
     t_v = b_v + sum_s w_vs z_sv,      z_sv = a_sv f_su + o_sv
 
-The terms of the sum are the contributions of the sources. f_su is the score of source s for the node u that spoke: v
-itself, or the best one below it, or of a source that goes down the taxonomy the weakest on the way. Where the source
-explains f_su as a sum over features of the document, w_vs a_sv times its terms are contributions of features to t_v.
+The terms of the sum are the contributions of the sources. f_su is the score of source s for a node u that stands
+for v: v itself, or the best one below it, or of a source that goes down the taxonomy the weakest on the way. Where
+the source explains f_su as a sum over features of the document, w_vs a_sv times its terms are the contributions of
+features to t_v.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from linnaeus.data.documents import SuggestedDocuments
+from linnaeus.data.dataset import SuggestedDocuments
 from linnaeus.data.matrices import is_sparse
 from linnaeus.display import data_frame, escaped, html_table
 from linnaeus.errors import DataError, LinnaeusError, ParameterError, nearest
-from linnaeus.models.mixed_scores import SourceScores
+from linnaeus.models.mixed_scores import MixtureWeights, SourceScores
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix, ObjectArray
@@ -482,7 +483,7 @@ class SourceContribution:
     contribution : float
         The product of the two, its part of the mixed score.
     node : str or None
-        The node of the source that spoke; None where the source has no score at or below the node.
+        The node that the source scores for it; None where the source has no score at or below the node.
     explanation : NodeExplanation or None
         The source's own explanation of that node; None where it has none.
     shares_features : bool
@@ -535,7 +536,32 @@ class MixtureExplanation(NodeExplanation):
         return f"{super().__str__()}\n  sources: {self.constant:+.3f} (constant) {' '.join(spoke)}"
 
 
-def explain_mixture(model: Any, X: Matrix, target: int, k: int | None) -> list[MixtureExplanation]:
+class Explainable(Protocol):
+    """A fitted model whose scores are sums over features, or are explained like such."""
+
+    def explain(self, X: Matrix, node: str | None, k: int | None, /) -> list[NodeExplanation]:
+        """Explanations of the nodes on the path to a node of the only row of X; the largest k contributions."""
+        ...
+
+
+class MixedModel(Protocol):
+    """What the explanation of a mixture asks of it; see `linnaeus.mixture.Mixture`."""
+
+    taxonomy_: Taxonomy
+    nodes_: IntArray
+    nested_: bool
+    mixture_: MixtureWeights
+    sources_: Sequence[Any]  # fitted models, or pipelines
+
+    @property
+    def takes_documents(self) -> bool:
+        """Whether it takes documents as they were read."""
+        ...
+
+    def _source_scores(self, X: Matrix) -> dict[str, SourceScores]: ...
+
+
+def explain_mixture(model: MixedModel, X: Matrix, target: int, k: int | None) -> list[MixtureExplanation]:
     """Explanations of the scored nodes on the way to ``target``, of the only row of X."""
     taxonomy = model.taxonomy_
     column_of = {int(v): i for i, v in enumerate(model.nodes_)}
@@ -558,7 +584,7 @@ def explain_mixture(model: Any, X: Matrix, target: int, k: int | None) -> list[M
 class _Explainer:
     """Scores of one document by every source, and explanations of single nodes, each made once."""
 
-    def __init__(self, model: Any, X: Matrix, column_of: dict[int, int]) -> None:
+    def __init__(self, model: MixedModel, X: Matrix, column_of: dict[int, int]) -> None:
         self.model, self.X, self.column_of = model, X, column_of
         self.taxonomy, self.mixture = model.taxonomy_, model.mixture_
         self.given: dict[str, SourceScores] = model._source_scores(X)

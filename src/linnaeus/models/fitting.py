@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from linnaeus.data.check import Problem, check_labels, check_weights
+from linnaeus.deprecation import deprecation_message
 from linnaeus.engine import (
     Clock,
     Forecast,
@@ -271,11 +272,8 @@ def warn_no_effect(model: object, name: str, reason: str) -> None:
         Why it has no effect.
     """
     if getattr(model, name) is not None:
-        warn_user(
-            f"{name} has no effect in {type(model).__name__}: {reason}. The parameter is deprecated and "
-            "will be removed in the next release.",
-            FutureWarning,
-        )
+        goes = deprecation_message("The parameter", "0.1", "0.3")
+        warn_user(f"{name} has no effect in {type(model).__name__}: {reason}. {goes}", FutureWarning)
 
 
 def check_one_piece(model: object, max_time: float | str | None, n_jobs: int | None) -> None:

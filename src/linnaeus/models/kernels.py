@@ -361,13 +361,13 @@ class GramRows:
 
 
 def check_gram(K: FloatArray, psd: str = "error") -> FloatArray:
-    """K, unless it is not square, symmetric and positive semi-definite; where ``psd`` says so, a mended copy.
+    """K, unless it is not square, symmetric and positive semi-definite; where ``psd`` says so, a repaired copy.
 
     Examples
     --------
     >>> check_gram(np.array([[1.0, 1.2], [1.2, 1.0]]))
     Traceback (most recent call last):
-    linnaeus.errors.DataError: The Gram matrix is not positive semi-definite: its least eigenvalue is -0.2; mend the \
+    linnaeus.errors.DataError: The Gram matrix is not positive semi-definite: its least eigenvalue is -0.2; fix the \
 kernel, or take Precomputed(psd="clip") or "shift".
     """
     if K.shape[0] != K.shape[1]:
@@ -385,7 +385,7 @@ kernel, or take Precomputed(psd="clip") or "shift".
         return K
     if psd == "error":
         raise DataError(
-            f"The Gram matrix is not positive semi-definite: its least eigenvalue is {least:.3g}; mend the kernel, "
+            f"The Gram matrix is not positive semi-definite: its least eigenvalue is {least:.3g}; fix the kernel, "
             'or take Precomputed(psd="clip") or "shift".'
         )
     if psd == "shift":

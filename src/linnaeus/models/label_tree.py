@@ -126,7 +126,7 @@ class LabelTree:
 
 
 def label_tree(taxonomy: Taxonomy, labels: IntArray, *, flat: bool = False, parents: str = "only") -> LabelTree:
-    """The tree over ``labels`` (node numbers); ``flat`` hangs all of them on the root.
+    """The tree over ``labels`` (node numbers); ``flat`` makes all of them children of the root.
 
     ``parents="first"`` takes of several parents the one whose name comes first; ``"only"`` refuses them.
 

@@ -340,8 +340,8 @@ class LinearTaxonomyClassifier(TaxonomyClassifier):
 
         ``x`` is one row; ``node`` the node to explain (default: the best of the most specific labels of the answer);
         ``k`` keeps the k largest contributions. Nodes of the path that the model does not score are left out. A flat
-        model, which decides by the score of the label alone, explains only the label. Each step also says what spoke
-        for the node and not for its runner-up (``against``).
+        model, which decides by the score of the label alone, explains only the label. Each step is also compared
+        with its runner-up (``against``).
         """
         check_is_fitted(self, "nodes_")
         X = self._check_X(one_row(x), reset=False)

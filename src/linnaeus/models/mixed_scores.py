@@ -232,7 +232,7 @@ class MixtureWeights:
 
     @property
     def lifts(self) -> bool:
-        """Whether a source without closed scores speaks for a node by the best one at or below it."""
+        """Whether a source without closed scores scores a node by the best one at or below it."""
         return self.closed and not self.single
 
     def __call__(self, sources: Mapping[str, SourceScores], taxonomy: Taxonomy) -> FloatArray:

@@ -111,7 +111,7 @@ def _answers_first(found: RankedSets, Y: CSR, scores: FloatArray) -> RankedSets:
 
 
 def known_ends(rules: BoundRules, nodes: IntArray) -> BoundRules:
-    """Rules with which labels are nodes that the model can answer; what stands above these only comes along."""
+    """Rules with which labels are nodes that the model can answer; their ancestors are only added to them."""
     known = np.zeros(rules.taxonomy.n_nodes, dtype=bool)
     known[nodes] = True
     return replace(rules, may_stop=rules.may_stop & known)

@@ -262,7 +262,7 @@ class _Reader:
         return self.made(found) if found else None
 
     def sentences(self, text: str) -> Correspondence | None:
-        """Replacements that lines tell in words; None if most lines do not, or do not speak of known nodes."""
+        """Replacements that lines describe in words; None if most lines do not, or do not name known nodes."""
         found: list[tuple[str, str, str, float]] = []
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         known = stated = 0

@@ -24,7 +24,6 @@ from linnaeus.serve.service import Service
 __all__ = ["router"]
 
 _POLL = 0.3  # seconds between two looks at a job whose progress is sent
-JobId = Annotated[str, Query(max_length=100)]
 Limit = Annotated[str, Field(max_length=50)]
 
 
@@ -208,7 +207,7 @@ class JobHandlers:
             return json_answer(http, running=served.fingerprint, versions=list_versions(transaction, served.name))
 
     def promoted(self, http: HttpRequest, name: str, request: Annotated[Promotion, Body()]) -> Response:
-        """Let a version run in place of the model, which is kept as a version and can be brought back in this way."""
+        """Let a version run in place of the model, which is kept as a version and can be restored in this way."""
         check_name(http, request.by)
         review, served = self.service.review, self.service.models.get(name)
         found = promote(review, served, request.version, request.by)

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from linnaeus.lexical.model import LexicalModel
     from linnaeus.models.bayes.hblr import HBLR
     from linnaeus.models.mixed_scores import MixtureWeights
+    from linnaeus.models.ranking.online import OnlineRanker
     from linnaeus.models.structured.global_tree import GlobalTreeModel
     from linnaeus.models.structured.hm3 import HM3
     from linnaeus.models.topdown.divide_and_conquer import DivideAndConquerSVM
@@ -183,7 +184,7 @@ def _check_ridge(model: HierarchicalRLS, sizes: Sizes) -> None:
             raise StoreError("HierarchicalRLS.leverage_ refers to documents that are not kept")
 
 
-def _check_steps(model: Any, sizes: Sizes) -> None:
+def _check_steps(model: OnlineRanker, sizes: Sizes) -> None:
     if "attribute_drift_" not in vars(model):
         return
     rows = len(model.attribute_weights_)
@@ -300,7 +301,7 @@ def _map_width(features: KernelMap, deep: bool) -> int:
         raise StoreError(f"KernelMap takes {features.n_features_in_} features, and {inputs} are made for it")
     sizes["inputs"] = features.n_features_in_
     table = "landmarks_ float[landmarks, width]\ncoefficients_ float[rows, columns]"
-    table += "\nprojection_ float[inputs, width] or null"
+    table += "\nprojection_ float[inputs, width] or null\nlimits_ float[2, width] or null"
     if features.projection_ is None:
         sizes["width"] = features.n_features_in_
     check_table(lines(table), vars(features), sizes, "KernelMap", deep=deep)
@@ -455,7 +456,7 @@ def _check_classifier(model: TaxonomyClassifier, deep: bool) -> None:
     )
     if not len(nodes):
         raise StoreError(f"{name}.nodes_ is empty")
-    check_codec(model.codec_, taxonomy, nodes)
+    check_codec(model.codec_, taxonomy)
     if name in RULES:
         RULES[name](model, sizes)
     if learned.get("set_size_") is not None:
@@ -520,7 +521,7 @@ def _check_documents(value: Any, kernel: object, sizes: Sizes, where: str, deep:
         raise StoreError(f"{where} has {len(value)} documents; expected {sizes['support']}")
 
 
-def check_codec(codec: LabelCodec, taxonomy: Taxonomy, nodes: IntArray) -> None:
+def check_codec(codec: LabelCodec, taxonomy: Taxonomy) -> None:
     """Raise an error for kinds and types of labels that predictions cannot be converted to."""
     if codec.kind not in ("labels", "sets", "paths", "indicator"):
         raise StoreError(f"codec_.kind is {codec.kind!r}; expected labels, sets, paths or indicator")

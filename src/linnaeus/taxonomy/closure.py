@@ -2,7 +2,7 @@
 
 Label sets are CSR arrays Y (n_docs x n_nodes) of int8 ones, or only their index arrays: row r holds
 ``indices[indptr[r]:indptr[r + 1]]``. A set is closed if it holds all ancestors of its members. The root stands above
-every node and tells nothing about a document, so it is never added.
+every node and carries no information about a document, so it is never added.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Nodes are numbered by level: every parent has a smaller number than its children, and the nodes of one level are
 consecutive. The level of a node is the longest path to it from the top. Names (ids) are unique strings; display labels
-are optional and need not be unique. A *root* is a node above all others that tells nothing about a document; it is at
-level 0, and the top nodes are at level 1 whether or not the taxonomy has a root.
+are optional and need not be unique. A *root* is a node above all others that carries no information about a document;
+it is at level 0, and the top nodes are at level 1 whether or not the taxonomy has a root.
 
 Names of nodes are in `names`, label sets in `closure`, distances in `distance`, construction in `build`.
 """

@@ -187,12 +187,13 @@ def test_precisions_are_drawn(tmp_path) -> None:
     assert (tmp_path / "precisions.png").stat().st_size > 1000
 
 
+@pytest.mark.parametrize("covariance", ["diagonal", "tree"])
 @pytest.mark.parametrize("thin", [False, True])
-def test_leaves_in_turn_end_where_all_together_do(thin) -> None:
+def test_leaves_in_turn_end_where_all_together_do(thin, covariance) -> None:
     X, y, tax = images()
     sets = [[label, "a1"] if label == "b1" else [label] for label in y]
     X = sparse.csr_array(X) if thin else X
-    settings = {"likelihood": "binary", "tol": 1e-5, "max_iter": 400, "prior": (1.0, 0.1), "covariance": "diagonal"}
+    settings = {"likelihood": "binary", "tol": 1e-5, "max_iter": 400, "prior": (1.0, 0.1), "covariance": covariance}
     together, in_turn = (HBLR(tax, schedule=how, **settings).fit(X, sets) for how in ("together", "leaves"))
     np.testing.assert_allclose(in_turn.link_precisions_, together.link_precisions_, rtol=1e-2)
     np.testing.assert_allclose(in_turn.decision_function(X), together.decision_function(X), atol=1e-2)
@@ -224,6 +225,7 @@ def test_rare_labels_of_sparse_documents_converge_alike_on_any_number_of_threads
     how = {"likelihood": "binary", "schedule": "leaves"}
     one, two = HBLR(tax, **how).fit(X, y), HBLR(tax, n_jobs=2, **how).fit(X, y)
     assert one.change_[-1].max() <= 1e-3
+    assert one.link_precisions_.min() > 1e-6  # no label, however few documents it has, loses its prior
     np.testing.assert_array_equal(one.weights_, two.weights_)
     np.testing.assert_array_equal(one.std_, two.std_)
     np.testing.assert_array_equal(one.link_precisions_, two.link_precisions_)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linnaeus.models.bayes.precisions import LEAST_PRECISION, MODELS, Owners
-from linnaeus.models.bayes.stages import inner_stiffness
+from linnaeus.models.bayes.precisions import MODELS, Owners
+from linnaeus.models.bayes.stages import determined_shares
 from tests.models.bayes.worked import TREE, ones
 
 
@@ -46,29 +46,48 @@ def test_the_quick_iteration_has_the_plain_ones_fixed_point(model) -> None:
     np.testing.assert_allclose(quick.mean, plain.mean, rtol=1e-4)
 
 
-def terms_at(precisions, gamma, differences):
-    """q and Psi_n summed over features, inner variances by the precisions alone."""
-    tree, d = TREE, precisions.owners.n_features
-    rho = precisions.at_vertices()
-    trace = d / inner_stiffness(tree, rho)[:, 0]
-    trace[tree.leaves] = (d - gamma) / rho[tree.leaves, 0]
-    own = trace[1:, None]
-    return own + trace[tree.parent[1:], None] + differences[1:, None], own
+def tree_posterior(tree, rho, information):
+    """Variances of w_n - w_parent of every vertex but the root, by the inverse of the whole precision matrix."""
+    variances = np.zeros((tree.n_vertices - 1, information.shape[1]))
+    for i in range(information.shape[1]):
+        A = np.zeros((tree.n_vertices, tree.n_vertices))
+        A[0, 0] = 1
+        A[tree.leaves, tree.leaves] += information[:, i]
+        for v in range(1, tree.n_vertices):
+            link = np.zeros(tree.n_vertices)
+            link[[v, tree.parent[v]]] = 1, -1
+            A += rho[v, 0] * np.outer(link, link)
+        C = np.linalg.inv(A)
+        above = tree.parent[1:]
+        own = np.arange(1, tree.n_vertices)
+        variances[:, i] = C[own, own] + C[above, above] - 2 * C[own, above]
+    return variances
 
 
-@pytest.mark.parametrize("model", ["M1", "M3"])
-def test_balanced_precisions_are_a_fixed_point_of_the_quick_iteration(model) -> None:
-    gamma, differences = np.array([6.0, 9.0, 3.0]), np.array([0.0, 0.5, 2.0, 1.0, 4.0])
-    start = ones(model, n_features=20)
-    found = start.balanced(differences, gamma)
-    again = found.well_determined(*terms_at(found, gamma, differences))
-    np.testing.assert_allclose(again.mean, found.mean, rtol=1e-6)
-    np.testing.assert_allclose(found.balanced(differences, gamma).mean, found.mean, rtol=1e-6)
+def test_determined_shares_are_those_of_the_whole_posterior() -> None:
+    rng = np.random.default_rng(0)
+    information = rng.exponential(size=(TREE.n_leaves, 5)) * (rng.random((TREE.n_leaves, 5)) < 0.7)
+    rho = rng.exponential(size=(TREE.n_vertices, 1))
+    expected = 1 - rho[1:] * tree_posterior(TREE, rho, information)
+    np.testing.assert_allclose(determined_shares(TREE, rho, information)[1:], expected, atol=1e-12)
 
 
-def test_precisions_that_many_features_pull_down_stop_at_the_least() -> None:
-    start = ones("M3", n_features=10**9)
-    found = start.balanced(np.zeros(TREE.n_vertices), np.ones(TREE.n_leaves))
-    deep = found.at_vertices()[TREE.leaves[:2], 0]
-    np.testing.assert_allclose(deep, LEAST_PRECISION)
-    assert (found.mean >= LEAST_PRECISION * (1 - 1e-12)).all()
+@pytest.mark.parametrize("model", MODELS)
+def test_newton_steps_end_at_a_plain_update_with_the_posterior_of_the_tree(model) -> None:
+    """At the end precisions are (a + terms / 2) / (b + E |w_n - w_parent|^2 / 2), whatever features there are."""
+    rng = np.random.default_rng(1)
+    information, moved = 3 * rng.random((TREE.n_leaves, 6)), rng.random((TREE.n_vertices, 6))
+    information[:, 4:] = moved[:, 4:] = 0  # nobody knows these features
+    found = ones(model, n_features=6)
+    for _ in range(100):
+        share = determined_shares(TREE, found.at_vertices(), information)
+        found, length = found.newton_step(moved, share, share * (1 - share))
+    assert length < 1e-9
+    if model != "M2":
+        spread = moved[1:] + tree_posterior(TREE, found.at_vertices(), information)
+        np.testing.assert_allclose(found.updated(spread).mean, found.mean, rtol=1e-6)
+    fewer = ones(model, n_features=4)
+    for _ in range(100):
+        share = determined_shares(TREE, fewer.at_vertices()[:, :4], information[:, :4])
+        fewer, _ = fewer.newton_step(moved[:, :4], share, share * (1 - share))
+    np.testing.assert_allclose(fewer.mean, found.mean[:, : fewer.mean.shape[1]], rtol=1e-6)

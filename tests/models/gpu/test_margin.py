@@ -11,6 +11,7 @@ import torch
 from linnaeus.models.gpu.columns import LabelColumns, LossPairs
 from linnaeus.models.gpu.documents import on_device, product
 from linnaeus.models.gpu.margin import MarginNewton, list_pairs, solve_lists
+from linnaeus.models.gpu.recorded import finished
 from tests.models.gpu.worked import random_csr
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -86,7 +87,7 @@ def test_objectives_fall_until_leaves_are_solved(device, shortfall) -> None:
     before = block.objective()
     for _ in range(30):
         block.newton.begin(block.S + block.centre)
-        block.newton.finish_step()
+        finished(block.newton.finish_step())
         after = block.objective()
         assert (after <= before + 1e-5 * before.abs()).all()
         before = after

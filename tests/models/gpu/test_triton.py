@@ -11,7 +11,7 @@ from linnaeus.models.gpu import newton
 from linnaeus.models.gpu.columns import LeafShares, LossPairs
 from linnaeus.models.gpu.documents import on_device, product, reference_product
 from linnaeus.models.gpu.inner import Inner, inner_matrix
-from linnaeus.models.gpu.recorded import Flag, Recorder
+from linnaeus.models.gpu.recorded import Flag, Lanes, Recorder, Steps
 from linnaeus.models.recursive.network import in_order, links_of, make_network, reduce_links
 from tests.models.gpu.worked import tree
 
@@ -135,6 +135,36 @@ def test_recorded_pieces_repeat_what_they_did(fails) -> None:
         piece()
         assert bool(seen.sent()) == (5 * n > 12)
     assert x.tolist() == [3.0] * 5
+
+
+@pytest.mark.parametrize("n_lanes", [1, 3])
+def test_sequences_side_by_side_end_like_one_after_the_other(n_lanes) -> None:
+    lanes = Lanes("cuda", n_lanes)
+    found = [torch.zeros(1000, device="cuda") for _ in range(7)]
+
+    def sequence(number: int) -> Steps[None]:
+        recorder, x, ends = lanes.recorder(number), found[number], Flag("cuda")
+        made: list[torch.Tensor] = []
+
+        def begin() -> None:
+            made[:] = [torch.full_like(x, number + 1.0)]
+
+        def end() -> None:
+            x.add_(made[0] * 2)  # temporary memory of `begin`, which other lanes must not have used
+            ends.put(x.sum() >= 3 * 2000 * (number + 1))
+
+        begin_, end_ = recorder.record([begin, end])
+        while True:
+            begin_()
+            end_()
+            ended = ends.sent()
+            yield
+            if ended:
+                return
+
+    lanes.ready(True)
+    lanes.run([sequence(number) for number in range(7)])
+    assert [x.unique().tolist() for x in found] == [[6.0 * (number + 1)] for number in range(7)]
 
 
 @pytest.mark.parametrize("k", [1, 5, 200])

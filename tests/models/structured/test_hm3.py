@@ -255,10 +255,10 @@ def test_wrong_taxonomies_and_labels_are_named() -> None:
 
 
 def test_c_by_position_and_the_old_spelling_still_work_with_a_warning() -> None:
-    with pytest.warns(FutureWarning, match="Pass C by name"):
+    with pytest.warns(FutureWarning, match=r"C by position is deprecated.*use HM3\(taxonomy, C=...\)"):
         model = HM3(TAX, 3.0)
     assert model.C == 3.0
-    with pytest.warns(FutureWarning, match="now spelled 'train_labellings'"):
+    with pytest.warns(FutureWarning, match="'train_labelings' is deprecated since 0.1.*use 'train_labellings'"):
         assert HM3(TAX, train_labelings="consistent").train_labellings == "consistent"
     with pytest.raises(TypeError, match="by position"):
         HM3(TAX, 1.0, C=2.0)

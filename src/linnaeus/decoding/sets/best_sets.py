@@ -39,7 +39,7 @@ __all__ = ["BestBranching", "RankedSets", "best_sets", "branching_counts", "bran
 class RankedSets:
     """The best sets of documents: rows d k .. d k + k - 1 of ``sets`` are those of document d, best first.
 
-    ``scores`` (n_docs x k) are minus infinity where there is no further set; ``proved`` (n_docs) tells of which
+    ``scores`` (n_docs x k) are minus infinity where there is no further set; ``proved`` (n_docs) says for which
     documents the list is known to be the best.
 
     Parameters

@@ -1,7 +1,7 @@
 """Greedy descent: from the tops downwards, keep the children with a score above theta.
 
 Where no child of a kept node is above theta, the best one is taken (``leaf_mandatory``) or the path stops. Fast and not
-exact: an error high up cannot be mended below, and only scores of children of kept nodes are looked at.
+exact: an error high up cannot be corrected below, and only scores of children of kept nodes are looked at.
 
 On a DAG a node is open only when all its parents are kept, or, with ``parents="any"``, when one of them is; the answer
 then gets its other ancestors at the end. First everything open above theta is kept; then every kept node without a kept

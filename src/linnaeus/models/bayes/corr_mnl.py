@@ -137,7 +137,7 @@ class PathSum:
 
     @cached_property
     def owner(self) -> IntArray:
-        """For every branch the number, among the inner vertices, of the one it hangs on."""
+        """For every branch the number, among the inner vertices, of the one that it starts from."""
         return np.searchsorted(self.tree.inner, self.tree.parent[1:])
 
     def leaves_of(self, phi: FloatArray) -> FloatArray:

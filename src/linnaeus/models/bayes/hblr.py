@@ -42,7 +42,7 @@ from linnaeus.models.bayes.precisions import (
     widths_at_probabilities,
     widths_at_shares,
 )
-from linnaeus.models.bayes.stages import InTurn, Posterior, Rounds, Stage, Together, fits, maximise
+from linnaeus.models.bayes.stages import InTurn, Posterior, Rounds, Stage, Together, fits, has_rare_labels, maximise
 from linnaeus.models.bayes.variational import Variational, infer
 from linnaeus.models.fitting import LongFit, require_two_classes, warn_not_converged
 from linnaeus.models.label_tree import LabelTree, label_tree
@@ -83,7 +83,7 @@ class OnDevice(InTurn):
                 "fit. engine='threads' needs no device memory."
             )
         super().__post_init__()
-        self.balances = False  # a few Newton steps a round do not follow precisions over orders of magnitude
+        self.rare = False  # a few Newton steps a round instead of modes
 
     def _solved(self, leaves: IntArray, tol: float) -> Iterator[tuple[IntArray, LeafModes]]:
         assert isinstance(self.engine, GPUEngine)
@@ -115,19 +115,19 @@ class OnDevice(InTurn):
         A = self.duals.get(part.start)
         if A is None:
             A = torch.zeros((X.n_rows, len(leaves)), device=device)
+        else:  # weights X'A / prior stay where they were, or begin again where the precision is far from its last one
+            A *= (prior / torch.as_tensor(self.before[part], device=device)).nan_to_num(posinf=0.0).float()
         start = product(X, centre.contiguous())
         newton = Newton(system, A, system.apply(A), start)
-        newton.run(_TOLERANCE, 1 if self.weights.dtype == np.float32 else _STEPS, measure=False)
+        newton.run(_TOLERANCE, 1 if self.weights.dtype == np.float32 and not self.joint else _STEPS, measure=False)
         self.duals[part.start] = newton.A
         S = newton.S + start
         W = centre + product(X.T, newton.A) / prior.float()
         slope, curvature = system.pairs.derivatives(S)[:2]
-        information = product(X_squares, curvature) / prior.float()
         distance = (product(X.T, newton.A + slope) / prior.float()).norm(dim=0)
-        known = information / (1 + information)
         before = torch.as_tensor(self.weights[leaves].astype(np.float32), device=device).T
-        moved, gamma = (W - before).double().norm(dim=0), known.double().sum(dim=0)
-        parts = (W.T, system.pairs.value(S), distance, (W - centre).norm(dim=0), gamma, moved, (1 - known).T)
+        moved, information = (W - before).double().norm(dim=0), product(X_squares, curvature).T
+        parts = (W.T, system.pairs.value(S), distance, (W - centre).norm(dim=0), moved, information)
         return LeafModes(*(tensor.cpu().numpy() for tensor in parts))
 
     def arrays(self) -> dict[str, Array]:
@@ -176,8 +176,10 @@ class HBLR(LongFit, LinearTaxonomyClassifier):
     fit_intercept : bool, default=True
         Add a constant feature, with a prior like all others.
     covariance : str, default="auto"
-        Of the posterior of a label's weights: "full", "diagonal", or "auto": full up to 300 features, where all leaves
-        are found together. The diagonal takes correlated features for better known than they are.
+        Of the posterior: "full" (of a label's weights), "diagonal", "tree" (features are independent, nodes are not),
+        or "auto": full up to 300 features, where all leaves are found together; by blocks of leaves "tree" if labels
+        have 32 documents or fewer on average. Otherwise diagonal, which takes correlated features for better known
+        than they are.
     schedule : str, default="auto"
         Of "map": "together" finds all weights in one problem; "leaves" moves blocks of leaves on threads or a cluster,
         then the inner nodes (binary likelihood, M1 and M3); "auto": together up to ten million documents x labels, one
@@ -185,7 +187,9 @@ class HBLR(LongFit, LinearTaxonomyClassifier):
     posterior : bool, default=True
         False keeps no standard deviations, which take as much memory as the weights.
     tol : float, default=0.001
-        Largest relative change of precisions and weights at which training is finished.
+        Largest relative change of precisions and weights at which training is finished. With rare labels by blocks of
+        leaves: largest change of the precisions, as a weighted root mean square of their logarithms, and largest
+        relative gap of the objective to its minimum for these precisions.
     max_iter : int, default=100
         Maximum number of rounds.
     max_time : float or str, default=None
@@ -217,9 +221,9 @@ class HBLR(LongFit, LinearTaxonomyClassifier):
     -----
     There is no ``random_state``: nothing is drawn, the same documents give the same model.
 
-    Where there are many more features than the documents of a label determine, precisions of deep nodes are learned
-    very low. By blocks of leaves (``schedule``) none is learned below 1e-12. ``change_`` has the largest relative
-    change of a precision and that of the weights, round by round; a fit that ends above ``tol`` warns.
+    Where there are many more features than the documents of a label determine, ``covariance="diagonal"`` learns
+    precisions that fall by orders of magnitude from level to level, since it takes nodes for independent; "tree" does
+    not. ``change_`` has the two numbers of ``tol``, round by round; a fit that ends above it warns.
 
     Examples
     --------
@@ -297,7 +301,7 @@ class HBLR(LongFit, LinearTaxonomyClassifier):
         check_choice("parents", self.parents, ("only", "first"))
         check_choice("learn", self.learn, ("given", "closed", "frontier"))
         check_choice("schedule", self.schedule, ("auto", "together", "leaves"))
-        check_choice("covariance", self.covariance, ("auto", "full", "diagonal"))
+        check_choice("covariance", self.covariance, ("auto", "full", "diagonal", "tree"))
         check_number("prior_scale", self.prior_scale, above=0)
         check_number("tol", self.tol, above=0)
         check_number("max_iter", self.max_iter, least=1, whole=True)
@@ -392,18 +396,21 @@ class HBLR(LongFit, LinearTaxonomyClassifier):
     def _stage(self, X: Matrix, Y: CSR, c: FloatArray, engine: Engine, full: bool) -> Stage:
         large = Y.shape[0] * Y.shape[1] > (_TOGETHER if isinstance(X, np.ndarray) else _THIN)
         schedule = self.schedule if self.schedule != "auto" else "leaves" if large else "together"
+        joint = self.covariance == "tree" or (self.covariance == "auto" and has_rare_labels(Y))
+        kept: dict[str, Any] = {"keep": self.posterior, "constant": self.fit_intercept}
         if isinstance(engine, GPUEngine):
             if self.covariance == "full" or self.schedule == "together":
                 raise ParameterError(
                     "engine='gpu' moves blocks of leaves, which is not schedule='together', and finds no "
                     "full covariances."
                 )
-            return OnDevice(X, Y.tocsc(), c, self.tree_, engine, keep=self.posterior, constant=self.fit_intercept)
+            return OnDevice(X, Y.tocsc(), c, self.tree_, engine, joint=joint, **kept)
         if self.model == "M2" or self.likelihood_ == "softmax" or schedule == "together":
-            return Together(X, make_likelihood(self.likelihood_, Y, c), self.tree_, engine if full else None)
+            likelihood = make_likelihood(self.likelihood_, Y, c)
+            return Together(X, likelihood, self.tree_, engine if full else None, joint=self.covariance == "tree")
         if self.covariance == "full":
             raise ParameterError("covariance='full' needs schedule='together'; blocks of leaves have diagonals only.")
-        return InTurn(X, Y.tocsc(), c, self.tree_, engine, keep=self.posterior, constant=self.fit_intercept)
+        return InTurn(X, Y.tocsc(), c, self.tree_, engine, joint=joint, **kept)
 
     def _take(self, posterior: Posterior, X: Matrix) -> None:
         leaves, dtype, d = self.tree_.leaves, X.dtype, X.shape[1]
@@ -420,7 +427,7 @@ class HBLR(LongFit, LinearTaxonomyClassifier):
         if not posterior.converged:
             moved = float(posterior.history[-1].max()) if len(posterior.history) else np.inf
             warn_not_converged(
-                f"stopped after {self.n_iter_} rounds with precisions or weights still moving by {moved:.2g}, more "
+                f"stopped after {self.n_iter_} rounds with a change of precisions or weights of {moved:.2g}, more "
                 f"than tol={self.tol:g}",
                 advice="increase max_iter, max_time or tol",
             )

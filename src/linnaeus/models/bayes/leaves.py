@@ -33,7 +33,7 @@ from linnaeus.models.solvers import PANEL
 from linnaeus.models.solvers.cg import Direction, Which, column_dots, conjugate_gradients, step_length
 from linnaeus.typing import BoolArray, FloatArray, IntArray, Matrix
 
-__all__ = ["LeafModes", "LeafTask", "Shared", "determined", "solve_dual", "solve_leaves"]
+__all__ = ["LeafModes", "LeafTask", "Shared", "solve_dual", "solve_leaves"]
 
 _PASSES = 12  # over all documents, at most
 _COMPILED = 20  # the same of the kernel
@@ -53,15 +53,13 @@ _PRODUCTS = 30
 class Shared:
     """What all tasks need: documents, their squares and their weights.
 
-    Documents whose curvature is below ``background`` times a leaf's mean are minded by their diagonal only. ``keep``
-    asks for the variances of all features.
+    Documents whose curvature is below ``background`` times a leaf's mean are minded by their diagonal only.
     """
 
     X: Matrix
     squares: Matrix
     c: FloatArray
     background: float
-    keep: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,25 +83,19 @@ class LeafTask:
 
 @dataclass(frozen=True)
 class LeafModes:
-    """Weights (leaves x features); of every leaf the losses, its distance to the mode, and what documents determine.
+    """Weights (leaves x features); of every leaf the losses, its distance to the mode, and what documents tell.
 
     ``response`` is how far a mode moves when the logarithm of its precision changes, per unit, to first order;
-    ``gamma`` the number of features that the documents determine, ``moved`` the distance to the weights of the task.
-    ``unknown``, the posterior variances times the precision (leaves x features), is kept where it is asked for.
+    ``moved`` is the distance to the weights of the task, ``information`` (leaves x features) how much the documents
+    bend the loss.
     """
 
     weights: FloatArray
     losses: FloatArray
     distance: FloatArray
     response: FloatArray
-    gamma: FloatArray
     moved: FloatArray
-    unknown: FloatArray | None
-
-
-def determined(information: FloatArray, axis: int) -> FloatArray:
-    """How many features the documents determine, from information / precision, summed over an axis."""
-    return np.asarray((information / (1 + information)).sum(axis=axis, dtype=np.float64))
+    information: FloatArray
 
 
 def solve_leaves(shared: Shared, task: LeafTask) -> LeafModes:
@@ -134,9 +126,9 @@ def _compiled(shared: Shared, task: LeafTask) -> LeafModes:
     kernel.describe(
         *documents, X.data, shared.squares.data, shared.c, rows, columns, W, (1 / prior).astype(dtype), losses, room
     )
-    unknown = np.ascontiguousarray((1 / (1 + room[:, :k])).T) if shared.keep else None
-    parts = (losses[:k], distance[:k], response[:k], determined(room, axis=0)[:k])
-    found = LeafModes(np.ascontiguousarray(W[:, :k].T), *parts, np.zeros(k), unknown)
+    information = np.ascontiguousarray((room[:, :k] * task.prior.astype(dtype)).T)
+    parts = (losses[:k], distance[:k], response[:k])
+    found = LeafModes(np.ascontiguousarray(W[:, :k].T), *parts, np.zeros(k), information)
     hard = np.flatnonzero(status[:k] != 1)
     if len(hard):
         near = found.distance < np.linalg.norm(found.weights - task.centre, axis=1)
@@ -167,7 +159,7 @@ def _objectives(modes: LeafModes, task: LeafTask) -> FloatArray:
 
 def _replace(modes: LeafModes, columns: IntArray, by: LeafModes, which: BoolArray) -> None:
     """Leaves ``columns`` by the leaves ``which`` of others."""
-    for name in ("weights", "losses", "distance", "response", "gamma", "moved", "unknown"):
+    for name in ("weights", "losses", "distance", "response", "moved", "information"):
         array = getattr(modes, name)
         if array is not None:
             array[columns] = getattr(by, name)[which]
@@ -231,9 +223,8 @@ class _Block:
         information = np.asarray(self.shared.squares.T @ self.D)
         response = np.where(np.isfinite(self.response), self.response, np.linalg.norm(self.W - self.centre, axis=0))
         moved = np.sqrt(((self.W - self.start) ** 2).sum(axis=0, dtype=np.float64))
-        unknown = (1 / (1 + information)).T if self.shared.keep else None
-        gamma = determined(information, axis=0)
-        return LeafModes(self.W.T, self.value * self.prior, self.distance, response, gamma, moved, unknown)
+        information = (information * self.prior.astype(information.dtype)).T
+        return LeafModes(self.W.T, self.value * self.prior, self.distance, response, moved, information)
 
     def _choose(self, active: IntArray) -> tuple[list[IntArray], FloatArray]:
         """Candidates of every leaf, and the dual variables of the other documents, with minus their sign."""

@@ -15,16 +15,21 @@ Where most features say nothing, nu creeps: what is unknown about w_n is itself 
 
 has the same fixed points and is there in some ten steps (`well_determined`).
 
-Inner vertices know of the documents only through their children, Psi_n = 1 / s_n with s_n the sum of the precisions of
-all links at n. Where there are more features than documents can determine, precisions then pull each other down the
-tree by orders of magnitude, a level a step. With gamma and the means fixed the common fixed point of all precisions is
-the maximum of a concave function of theta = log prec, found by Newton's method in a fraction of a second (`balanced`):
+This takes vertices for independent. A feature of which documents say nothing then lowers a precision all the same, by
+Psi_pi, although nothing is known about w_n - w_pi but its prior. With more features than documents can determine,
+precisions fall by orders of magnitude with every level of the tree, to 1e-19 and less, and labels lose their priors.
+With the posterior of all vertices together (of every feature by itself) the expected square is that of the link,
 
-    sum over owners  (a + terms/2) theta - b prec  -  1/2 sum over links  prec |mu_n - mu_pi|^2
-        - d/2 sum over inner vertices  log s_n  -  1/2 sum over leaves  (d - gamma_n) theta_n
+    E (w_n - w_pi)^2 = (mu_n - mu_pi)^2 + Var(w_n - w_pi),      gamma = sum (1 - prec Var(w_n - w_pi))
+    prec = (2a + gamma) / (2b + sum (mu_n - mu_pi)^2)
 
-It is maximised over prec >= 1e-12: where labels have few documents the maximum may lie at 1e-20, which is hardly a
-prior, and of which double precision cannot tell the mode. This is as if the Gamma priors ended there.
+Features of which nobody knows anything have gamma 0 and no difference: they do not matter. 2a > 0 and b > 0 keep every
+precision away from 0 and from infinity. For fixed means this is the maximum of a concave function of theta = log prec,
+
+    sum over owners  a theta - b prec  -  1/2 sum over links  prec |mu_n - mu_pi|^2  +  1/2 (terms theta - log det A)
+
+(A the precision matrix of all weights), and `newton_step` a step of Newton's method to it, one for every owner. The
+second derivative by theta is about -(2a + gamma) / 2, which is how steps are weighted in their length.
 
 Priors come from the observed Fisher information: as wide as the data alone would leave the weights.
 
@@ -53,7 +58,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "LEAST_PRECISION",
     "MODELS",
     "LearnedPrecision",
     "Owners",
@@ -65,7 +69,6 @@ __all__ = [
 ]
 
 MODELS = ("M1", "M2", "M3")
-LEAST_PRECISION = 1e-12  # that `Precisions.balanced` learns
 
 
 @dataclass(frozen=True)
@@ -149,68 +152,20 @@ class Precisions:
         rest = np.maximum(self.owners.collect(q) - variance, 0)
         return Precisions(self.owners, self.a, self.b, tau, tau * (2 * self.b + rest) / (2 * self.a + gamma))
 
-    def balanced(self, differences: FloatArray, gamma: FloatArray) -> Precisions:
-        """All precisions at their common fixed point, where none belongs to a single feature.
+    def newton_step(self, differences: FloatArray, gamma: FloatArray, bend: FloatArray) -> tuple[Precisions, float]:
+        """A step of Newton's method to prec = (2a + gamma) / (2b + differences), for fixed differences, and its length.
 
-        ``differences`` (one per vertex) are |mu_n - mu_pi|^2, ``gamma`` (one per leaf) how many features the documents
-        determine.
+        All arrays are n_vertices x n_features, or x 1: sums over the features. ``bend`` is minus the derivative of
+        gamma by log prec. The length is the root of the mean square of the changes of log prec, weighted by 2a + gamma.
         """
-        from scipy import sparse
-        from scipy.sparse.linalg import splu
-
-        tree, of, n = self.owners.tree, self.owners.of, len(self.owners.vertices)
-        d, below = self.owners.n_features, np.arange(1, tree.n_vertices)
-        row = np.full(tree.n_vertices, -1)
-        row[tree.inner] = np.arange(len(tree.inner))
-        has_link = tree.inner[tree.inner > 0]
-        links = np.concatenate([has_link, below])  # the link above an inner vertex, and those to its children
-        at = np.concatenate([row[has_link], row[tree.parent[below]]])
-        linear = (self.a + 0.5 * self.owners.counts())[:, 0]
-        np.subtract.at(linear, of[tree.leaves - 1], 0.5 * (d - gamma))
-        weight = self.b[:, 0] + 0.5 * np.bincount(of, differences[1:], minlength=n)
-
-        def expand(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-            """(value, precisions, shares of the links in s_n)."""
-            prec = np.exp(theta)
-            stiff = np.bincount(at, prec[of[links - 1]], minlength=len(tree.inner))
-            stiff[row[0]] += 1
-            value = linear @ theta - weight @ prec - 0.5 * d * np.log(stiff).sum()
-            return float(value), prec, prec[of[links - 1]] / stiff[at]
-
-        least = np.log(LEAST_PRECISION)
-        theta = np.maximum(np.log(self.mean[:, 0]), least)
-        value, prec, share = expand(theta)
-        for _ in range(_STEPS):
-            U = sparse.coo_array((np.sqrt(0.5 * d) * share, (of[links - 1], at)), shape=(n, len(tree.inner))).tocsr()
-            held = 0.5 * d * np.bincount(of[links - 1], share, minlength=n)
-            slope = linear - weight * prec - held
-            # The Hessian is minus the diagonal and U U': a second block of unknowns keeps it as sparse as the tree.
-            low = (theta <= least) & (slope <= 0)  # held where they are
-            slope[low] = 0
-            U = sparse.diags_array(np.where(low, 0.0, 1.0)) @ U
-            bend = np.where(low, 1.0, weight * prec + held)
-            parts = [[sparse.diags_array(bend), U], [U.T, sparse.eye_array(len(tree.inner))]]
-            system = splu(
-                sparse.block_array(parts).tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
-                options={"SymmetricMode": True},
-            )  # fmt: skip
-            step = system.solve(np.concatenate([slope, np.zeros(len(tree.inner))]))[:n]
-            length = min(1.0, _LONGEST / max(float(np.abs(step).max()), 1e-300))
-            while True:
-                new = np.maximum(theta + length * step, least)
-                found = expand(new)
-                if found[0] >= value + 1e-4 * float(slope @ (new - theta)) - 1e-12 * abs(value) or length < 1e-6:
-                    break
-                length *= 0.5
-            moved = float(np.abs(new - theta).max())
-            theta, (value, prec, share) = new, found
-            if moved <= _SMALL:
-                break
         tau = self.a + 0.5 * self.owners.counts()
-        return Precisions(self.owners, self.a, self.b, tau, tau / np.exp(theta)[:, None])
+        away, known, falls = (self.owners.collect(array[1:]) for array in (differences, gamma, bend))
+        terms = 2 * self.a + known
+        step = np.log(terms / (2 * self.b + away) / self.mean) / (1 + falls / terms)
+        length = float(np.sqrt((terms * step**2).sum() / terms.sum()))
+        return Precisions(self.owners, self.a, self.b, tau, tau / (self.mean * np.exp(step))), length
 
 
-_STEPS, _LONGEST, _SMALL = 200, 5.0, 1e-9  # of Newton's method: how many, and how long at most and in the end
 _FLOOR = 1e-6  # of the largest information: a feature that never occurs has none
 _LEAST = 1e-30  # information where no feature occurs at all
 
@@ -291,7 +246,7 @@ def draw(rows: Sequence[LearnedPrecision], target: str | Path | IO[bytes] | Axes
         return
     figure = Figure(figsize=(8, max(2.0, 0.8 + 0.28 * len(families))), layout="constrained")
     _on(families, figure.add_subplot(), title)
-    figure.savefig(cast("str | Path | IO[bytes]", target), dpi=150)
+    figure.savefig(target, dpi=150)
 
 
 def _on(families: dict[str, list[LearnedPrecision]], axes: Axes, title: str | None) -> None:

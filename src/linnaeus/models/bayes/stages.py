@@ -19,8 +19,16 @@ Partial maximum a posteriori takes weights at their mode, Laplace's variances, p
              3  precisions := their posterior, given means and variances         (`precisions`)
     until neither weights nor precisions move
 
-The third step is taken in its quick form, or (`InTurn`) goes to the common fixed point of all precisions. Rounds are
-accelerated by Anderson's method: the next point mixes the last few, with the same fixed points. For an iteration
+The third step is taken in its quick form. With the posterior of the tree (``joint``), which `precisions` explains, it
+is a step of Newton's method, lengthened where it keeps its direction, and the end of a fit with rare labels is where
+
+    precisions   the weighted root mean square of the steps of log prec is at most tol
+    weights      the objective for these precisions is certified to be at most tol of its value above its least:
+                 1/2 r'A^-1 r + 1/2 sum over leaves prec |distance to the mode|^2 <= tol * objective
+
+with r the slopes of the prior at the inner vertices and A its curvature (documents only add to it). Otherwise rounds
+end when no precision and not the weights change by more than tol, relative to their size, and are accelerated by
+Anderson's method: the next point mixes the last few, with the same fixed points. For an iteration
 x <- F(x) with residuals f_k = F(x_k) - x_k, the mixture is the one whose residual, if F were linear, would be least:
 
     min over gamma |f_k - D gamma|,      x_{k+1} = F(x_k) - (E + D) gamma,      D, E: differences of f and of x
@@ -39,7 +47,7 @@ from linnaeus._kernels.dispatch import best
 from linnaeus.engine import Clock, blocks, local_engine
 from linnaeus.models.bayes.leaves import LeafModes, LeafTask, Shared, solve_leaves
 from linnaeus.models.bayes.modes import BinaryLikelihood, SoftmaxLikelihood, find_mode
-from linnaeus.models.bayes.precisions import LEAST_PRECISION, Precisions
+from linnaeus.models.bayes.precisions import Precisions
 from linnaeus.models.checkpoint import Checkpoint, Pace
 from linnaeus.models.label_tree import LabelTree
 from linnaeus.typing import CSR, Array, Engine, FloatArray, IntArray, Matrix
@@ -52,7 +60,9 @@ __all__ = [
     "Rounds",
     "Stage",
     "Together",
+    "determined_shares",
     "fits",
+    "has_rare_labels",
     "inner_stiffness",
     "laplace",
     "leaf_covariances",
@@ -104,50 +114,42 @@ class Anderson:
         self.points, self.residuals = list(np.array(arrays["points"])), list(np.array(arrays["residuals"]))
 
 
-class AdaptedSteps:
-    """Steps of a fixed point with a length for every coordinate, for images that jump to and fro, or creep, in some.
+class LengthenedSteps:
+    """Steps of a fixed point that is slow in some coordinates: one that keeps its direction takes longer steps.
 
-    A coordinate takes a share of its step: half of the last share where the step has changed its sign, a third more, up
-    to 8, where it has not. One whose share fell below 1/32 without becoming small is ``held`` from then on.
+    Its step is multiplied by a factor that grows by a third every time, up to 4, and is 1 again where the step has
+    changed its sign.
 
     Examples
     --------
-    >>> adapt, x = AdaptedSteps(), np.array([1.5, 0.0])
+    >>> longer, x = LengthenedSteps(), np.array([0.0, 0.0])
     >>> for _ in range(25):
-    ...     x = adapt(x, np.array([-2.0 * x[0] + 3.0, 0.95 * x[1] + 0.1]))
+    ...     x = longer(x, np.array([0.9 * x[0] + 0.1, 0.2 * x[1] - 0.8]))
     >>> x.round(2).tolist()
-    [1.0, 2.0]
+    [1.0, -1.0]
     """
 
     def __init__(self) -> None:
-        self.share = self.last = np.ones(0)
-        self.held = np.zeros(0, dtype=bool)
+        self.factor = self.last = np.zeros(0)
 
     def __call__(self, x: FloatArray, image: FloatArray) -> FloatArray:
         step = image - x
         if self.last.shape != step.shape:
-            self.share, self.last = np.full(step.shape, 1 / _LENGTHENED), np.zeros(step.shape)
-            self.held = np.zeros(step.shape, dtype=bool)
-        longer = np.minimum(_LONGEST, _LENGTHENED * self.share)
-        self.share = np.where(step * self.last < 0, 0.5 * np.minimum(1.0, self.share), longer)
-        self.held |= (self.share < _SHORTEST) & (np.abs(step) > _SMALL)
+            self.factor, self.last = np.ones(step.shape), np.zeros(step.shape)
+        self.factor = np.where(step * self.last > 0, np.minimum(_LONGEST, _LENGTHENED * self.factor), 1.0)
         self.last = step
-        return x + np.where(self.held, 0.0, self.share) * step
-
-    def change(self, before: FloatArray, now: FloatArray) -> float:
-        """The largest relative change of coordinates that are not held."""
-        relative = np.abs(now / before - 1)
-        return float(np.where(self.held, 0.0, relative).max() if self.held.shape == relative.shape else relative.max())
+        return x + self.factor * step
 
     def arrays(self) -> dict[str, Array]:
         """What is remembered, for a checkpoint."""
-        return {"step_share": self.share, "step_last": self.last, "step_held": self.held}
+        return {"step_factor": self.factor, "step_last": self.last}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Take over the memory of a checkpoint, if it has one."""
-        if "step_share" in arrays:
-            self.share, self.last = np.array(arrays["step_share"]), np.array(arrays["step_last"])
-            self.held = np.array(arrays["step_held"], dtype=bool)
+        """Take over the memory of a checkpoint."""
+        self.factor, self.last = np.array(arrays["step_factor"]), np.array(arrays["step_last"])
+
+
+_LENGTHENED, _LONGEST = 4 / 3, 4.0
 
 
 @dataclass
@@ -165,7 +167,6 @@ class Posterior:
     covariance: FloatArray | None = None  # of the leaves, where it is full
 
 
-_LENGTHENED, _LONGEST, _SHORTEST, _SMALL = 4 / 3, 8.0, 1 / 32, 0.01  # of adapted steps
 _SHARE = 20  # of the time between two writes of a state at most this fraction (1/20) is spent on them
 
 
@@ -229,9 +230,9 @@ class Rounds:
 class Round:
     """What the first two steps found, and what precisions learn from.
 
-    ``spread`` are q and Psi_n of every vertex but the root, by feature or summed over them; or ``balance``, what
-    `Precisions.balanced` takes. ``moved`` is how far the weights are from those of the round before, or from their
-    mode, relative to their norm; ``complete`` is False where a time limit cut the round short.
+    ``links`` are what `Precisions.newton_step` takes; or ``spread``, q and Psi_n of every vertex but the root, by
+    feature. ``moved`` is how far the weights are from those of the round before, or from their mode, relative to their
+    norm; ``complete`` is False where a time limit cut the round short.
     """
 
     weights: FloatArray
@@ -240,7 +241,7 @@ class Round:
     exact: bool
     complete: bool = True
     spread: tuple[FloatArray, FloatArray] | None = None
-    balance: tuple[FloatArray, FloatArray] | None = None
+    links: tuple[FloatArray, FloatArray, FloatArray] | None = None
 
 
 class Stage(Protocol):
@@ -283,19 +284,19 @@ def maximise(
     No round is started that would take, like the last one, more time than is left. ``rounds`` are continued and kept.
     """
     rounds = Rounds() if rounds is None else rounds
-    mix, adapt, converged = Anderson(), AdaptedSteps(), False
+    mix, longer, converged = Anderson(), LengthenedSteps(), False
     history: list[list[float]] = []
     objectives: list[float] = []
     state = rounds.load()
     if state is not None:
         stage.restore(state)
         mix.restore(state)
-        adapt.restore(state)
+        longer.restore(state)
         precisions = replace(precisions, tau=np.array(state["tau"]), nu=np.array(state["nu"]))
         history, objectives = state["history"].tolist(), state["objectives"].tolist()
 
     def kept() -> dict[str, Array]:
-        arrays = stage.arrays() | mix.arrays() | adapt.arrays() | {"tau": precisions.tau, "nu": precisions.nu}
+        arrays = stage.arrays() | mix.arrays() | longer.arrays() | {"tau": precisions.tau, "nu": precisions.nu}
         return arrays | {"history": np.array(history), "objectives": np.array(objectives)}
 
     for number in range(len(history) + 1, max_iter + 1):
@@ -304,11 +305,11 @@ def maximise(
         change = [0.0, found.moved]
         converged = not learn and (found.exact or found.moved <= tol)
         if learn:
-            if found.balance is not None:
-                new = precisions.balanced(*found.balance)
+            if found.links is not None:
+                new, change[0] = precisions.newton_step(*found.links)
             elif found.spread is not None:
                 new = precisions.well_determined(*found.spread)
-            change[0] = adapt.change(precisions.mean, new.mean)
+                change[0] = float(np.abs(new.mean / precisions.mean - 1).max())
             converged = max(change) <= tol
         history.append(change)
         objectives.append(found.objective)
@@ -319,10 +320,8 @@ def maximise(
             break
         stops = clock.over or clock.remaining < before - clock.remaining
         if learn:
-            # Balanced precisions are the maximum for given means already; few of them are not where they were before.
-            balanced = found.balance is not None
-            mixed = np.exp((adapt if balanced else mix)(np.log(precisions.mean), np.log(new.mean)))
-            precisions = new.moved_to(np.maximum(mixed, LEAST_PRECISION) if balanced else mixed)
+            accelerate = mix if found.links is None else longer
+            precisions = new.moved_to(np.exp(accelerate(np.log(precisions.mean), np.log(new.mean))))
         if found.complete:
             rounds.save(kept, due=stops)
         if stops:
@@ -347,13 +346,13 @@ def link_spread(tree: LabelTree, mean: FloatArray, variance: FloatArray) -> tupl
 
 
 _BLOCK = 16  # leaves to a task
-_STEPS = 3  # of Newton's method in a round, where precisions are not balanced
+_STEPS = 3  # of Newton's method in a round, where leaves are not solved to their modes
 _RARE = 32  # documents of a label, on average, up to which few documents decide about its weights
-_NEAR = 4  # documents beside its own of which the features of a label are thought to be known at the start
 _AIM, _LOOSE = 0.3, 0.1  # distance of leaves to their modes: of the tolerance, and as long as precisions still change
 _FAR = 100.0  # factor between precisions from which the mode of one says nothing about that of the other
 _OF_LEAVES = ("prior", "distance", "losses", "gamma", "norms", "above", "response")
 _FEATURES = 1024  # at a time, for the inner vertices
+_STIFFER = 0.5  # half of what bounds the curvature is enough for steps that do not overshoot
 _LARGE = 5 * 10**6  # vertices x features from which weights are in single precision, and rounds lighter
 _FULL_FEATURES, _FULL_NUMBERS = 300, 10**8  # for which full covariances are little work
 _LEAVES = 8  # to a task, however many threads there are
@@ -367,9 +366,10 @@ class Together:
     likelihood: SoftmaxLikelihood | BinaryLikelihood
     tree: LabelTree
     engine: Engine | None = None  # for full covariances; None keeps to their diagonals
+    joint: bool = False  # whether links have the posterior of the tree, for diagonals
     V: FloatArray = field(init=False)
     weights: FloatArray = field(init=False)
-    variances: FloatArray = field(init=False)
+    variances: FloatArray = field(init=False)  # of the leaves
     covariance: FloatArray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -382,16 +382,24 @@ class Together:
         away = moved(self.weights, mode.weights)
         self.V, self.weights = mode.V, mode.weights
         bend = self.likelihood.curvature(mode.probabilities)
+        exact = mode.gap <= 1e-3 * tol * mode.objective
+        found = Round(self.weights, mode.objective, away, exact, exact or not clock.over)
+        if self.joint:
+            information = np.asarray(self.squares.T @ bend).T
+            self.variances = 1 / (information + rho[self.tree.leaves])
+            differences = np.square(self.weights)
+            differences[1:] = (self.weights[1:] - self.weights[self.tree.parent[1:]]) ** 2
+            share = determined_shares(self.tree, rho, information)
+            return replace(found, links=(differences, share, share * (1 - share)))
         if self.engine is None:
-            self.variances = laplace(self.squares, bend, self.tree, rho)
+            variances = laplace(self.squares, bend, self.tree, rho)
         else:
             stiff = np.broadcast_to(inner_stiffness(self.tree, rho), self.weights.shape)
             self.covariance = leaf_covariances(self.X, bend, stiff[self.tree.leaves], self.engine)[0]
-            self.variances = 1 / stiff
-            self.variances[self.tree.leaves] = np.einsum("nii->ni", self.covariance)
-        spread = link_spread(self.tree, self.weights, self.variances)
-        exact = mode.gap <= 1e-3 * tol * mode.objective
-        return Round(self.weights, mode.objective, away, exact, exact or not clock.over, spread)
+            variances = 1 / stiff
+            variances[self.tree.leaves] = np.einsum("nii->ni", self.covariance)
+        self.variances = variances[self.tree.leaves]
+        return replace(found, spread=link_spread(self.tree, self.weights, variances))
 
     def arrays(self) -> dict[str, Array]:
         return {"V": self.V, "weights": self.weights}
@@ -401,7 +409,7 @@ class Together:
 
     @property
     def variance(self) -> FloatArray:
-        return self.variances[self.tree.leaves]
+        return self.variances
 
 
 def laplace(squares: Matrix, curvature: FloatArray, tree: LabelTree, rho: FloatArray) -> FloatArray:
@@ -409,6 +417,31 @@ def laplace(squares: Matrix, curvature: FloatArray, tree: LabelTree, rho: FloatA
     own = np.zeros((tree.n_vertices, squares.shape[1]))
     own[tree.leaves] = np.asarray(squares.T @ curvature).T
     return 1 / (own + inner_stiffness(tree, rho))
+
+
+def determined_shares(tree: LabelTree, rho: FloatArray, information: FloatArray) -> FloatArray:
+    """1 - rho_n Var(w_n - w_parent) of every link and feature (n_vertices x n_features; root: 0).
+
+    ``information`` (n_leaves x n_features) is what documents tell about the leaves. See `_kernels.inner_vertices`.
+
+    Examples
+    --------
+    >>> tree = LabelTree(np.array([-1, 0]), np.array([1]), np.arange(2))
+    >>> determined_shares(tree, np.ones((2, 1)), np.ones((1, 1))).round(6).tolist()
+    [[0.0], [0.333333]]
+    """
+    share, below = np.zeros((tree.n_vertices, information.shape[1])), np.zeros((tree.n_vertices, information.shape[1]))
+    below[tree.leaves] = information
+    rho = np.broadcast_to(rho, below.shape)
+    for level in tree.levels[:0:-1]:
+        np.add.at(below, tree.parent[level], rho[level] * below[level] / (rho[level] + below[level]))
+    below[0] += 1  # the root's own prior; from here on all that is known of a vertex
+    for level in tree.levels[1:]:
+        U, r = below[level], rho[level]
+        rest = np.maximum(below[tree.parent[level]] - r * U / (r + U), 0)
+        share[level] = U * rest / (r * (U + rest) + U * rest + 1e-300)
+        below[level] += r * rest / (r + rest)
+    return share
 
 
 def inner_stiffness(tree: LabelTree, rho: FloatArray) -> FloatArray:
@@ -430,24 +463,29 @@ class InTurn:
     tree: LabelTree
     engine: Engine
     keep: bool = True
+    joint: bool = False  # whether links have the posterior of the tree; rare leaves are then solved to their modes
     constant: bool = False  # whether the last feature is one: it starts where a label of mean size would have it
-    balances: bool = field(init=False)  # whether precisions go to their common fixed point in every round
+    rare: bool = field(init=False)  # whether few documents decide about a leaf, so that it is solved to its mode
     weights: FloatArray = field(init=False)
-    variances: FloatArray | None = None
+    information: FloatArray | None = None  # of the leaves, as of their last solution
     covariance: None = None
 
     def __post_init__(self) -> None:
-        self.balances = self.Y.nnz <= _RARE * self.tree.n_leaves
+        self.rare = self.joint and has_rare_labels(self.Y)
         shape = (self.tree.n_vertices, self.X.shape[1])
         dtype = np.float32 if shape[0] * shape[1] > _LARGE else np.float64
         self.weights = np.zeros(shape, dtype)
         if self.constant:
             share = np.clip(self.Y.nnz / max(1, self.Y.shape[0] * self.Y.shape[1]), 1e-6, 0.5)
             self.weights[:, -1] = np.log(share / (1 - share))
-        self.variances = np.zeros((self.tree.n_leaves, shape[1]), dtype) if self.keep else None
+        self.information = np.zeros((self.tree.n_leaves, shape[1]), dtype) if self.keep or self.joint else None
         X = self.X.astype(dtype)
         squares = X**2 if isinstance(X, np.ndarray) else X.multiply(X).tocsr()
-        self.shared = Shared(X, squares, self.c.astype(dtype), 3.0 if dtype == np.float32 else 0.05, self.keep)
+        self.shared = Shared(X, squares, self.c.astype(dtype), 3.0 if dtype == np.float32 else 0.05)
+        # x x' <= nnz(x) Diag(x^2): this multiple of the information is more than what a leaf resists its parent with
+        widest = X.shape[1] if isinstance(X, np.ndarray) else int(np.diff(X.indptr).max(initial=1))
+        self.stiffer = _STIFFER * widest if self.rare else 0.0
+        self.last, self.age = self.weights[self.tree.inner], np.zeros(1)  # optimum before momentum, rounds of it
         n = self.tree.n_leaves
         self.prior, self.distance = np.ones(n), np.full(n, np.inf)  # distance: to the mode, at most
         self.before = np.zeros(n)  # the precisions of the round before, 0 where leaves start afresh
@@ -463,7 +501,7 @@ class InTurn:
         change = float(np.abs(np.log(share)).max()) if np.isfinite(self.distance).all() else np.inf
         aim = min(max(_AIM * tol, _LOOSE * min(change, 1.0)), _LOOSE)
         self.prior = prior.copy()
-        open_ = np.flatnonzero(~(self.distance <= aim * self.above) | (not self.balances))
+        open_ = np.flatnonzero(~(self.distance <= aim * self.above) | (not self.rare))
         away = 0.0
         for part, found in self._solved(open_, aim):
             leaves = tree.leaves[part]
@@ -471,32 +509,30 @@ class InTurn:
             self.weights[leaves] = found.weights
             self.losses[part], self.distance[part], self.response[part] = found.losses, found.distance, found.response
             self.norms[part] = np.einsum("ij,ij->i", found.weights, found.weights, dtype=np.float64)
-            self.gamma[part] = found.gamma
-            if self.variances is not None and found.unknown is not None:
-                self.variances[part] = found.unknown / prior[part, None]
-        differences, moved = self._settle_inner(rho)
+            if not self.joint:
+                self.gamma[part] = _determined(found.information, prior[part, None])
+            if self.information is not None:
+                self.information[part] = found.information
+        differences, gap, unsure, against = self._settle_inner(rho)
         self.above = np.sqrt(differences[tree.leaves])
-        self.distance += moved[tree.parent[tree.leaves]]
-        error = float(np.sqrt((self.distance**2).sum() / max(self.norms.sum(), 1e-300)))
-        away = float(np.sqrt(away / max(self.norms.sum(), 1e-300)))
+        distance, self.distance = self.distance, self.distance + np.sqrt(unsure[tree.leaves])
+        self.age[:] = 0 if against.sum() > 0 else self.age + 1
         objective = float(self.losses.sum()) + 0.5 * float(rho[:, 0] @ differences)
-        if self.balances:
-            balance = (differences, self.gamma)
-            return Round(self.weights, objective, max(away, error), False, balance=balance)
+        away = float(np.sqrt(away / max(self.norms.sum(), 1e-300)))
+        if self.rare:
+            away = (float(gap.sum()) + 0.5 * float(prior @ distance**2)) / max(objective, 1e-300)
+        found = Round(self.weights, objective, away, False)
+        if self.information is not None and self.joint:
+            return replace(found, links=(differences[:, None], *self._links(rho, self.information)[..., None]))
         trace = np.zeros(tree.n_vertices)
         trace[tree.inner] = (self.weights.shape[1] / inner_stiffness(tree, rho)[tree.inner])[:, 0]
         trace[tree.leaves] = (self.weights.shape[1] - self.gamma) / prior
         own = trace[1:, None]
-        spread = (own + trace[tree.parent[1:], None] + differences[1:, None], own)
-        return Round(self.weights, objective, away, False, spread=spread)
+        return replace(found, spread=(own + trace[tree.parent[1:], None] + differences[1:, None], own))
 
     def start(self, precisions: Precisions) -> Precisions:
-        """Where rounds begin; priors of rare labels are so wide that the first ones would be lost."""
-        if not self.balances:
-            return precisions.moved_to(np.maximum(precisions.mean, 1.0))
-        words = self.X.shape[1] if isinstance(self.X, np.ndarray) else self.X.nnz / max(1, self.X.shape[0])
-        gamma = np.minimum(words * (np.diff(self.Y.indptr) + _NEAR), self.X.shape[1])
-        return precisions.balanced(np.zeros(self.tree.n_vertices), gamma)
+        """Where rounds begin; with independent vertices priors are so wide that the first ones would be lost."""
+        return precisions if self.joint else precisions.moved_to(np.maximum(precisions.mean, 1.0))
 
     def _solved(self, leaves: IntArray, tol: float) -> Iterator[tuple[IntArray, LeafModes]]:
         """Numbers of leaves and their modes."""
@@ -509,42 +545,67 @@ class InTurn:
         Y = self.Y[:, part].tocoo()
         centre = self.weights[self.tree.parent[leaves]]
         at = ((Y.row, Y.col), centre, self.prior[part], self.weights[leaves])
-        if self.balances:
+        if self.rare:
             return LeafTask(*at, tol, before=self.before[part])
         return LeafTask(*at, 0.0, n_steps=1 if centre.dtype == np.float32 else _STEPS)
 
-    def _settle_inner(self, rho: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _settle_inner(self, rho: FloatArray) -> FloatArray:
         """Inner vertices to their optimum, some features at a time.
 
-        |w_n - w_parent|^2 of all vertices (root: |w|^2), and how far each has moved.
+        Where leaves follow their parents, this is a step of a gradient method (scaled by what bounds the curvature) on
+        the inner vertices, accelerated by Nesterov's momentum. The sums of the kernel.
         """
         tree, kernel = self.tree, best("inner_vertices")
-        row = np.full(tree.n_vertices, -1, np.int64)
-        row[tree.inner] = np.arange(len(tree.inner))
-        parent, stiff = tree.parent.astype(np.int64, copy=False), np.ascontiguousarray(rho[:, 0])
+        where = (*_numbers(tree), np.ascontiguousarray(rho[:, 0]), len(tree.inner))
+        information = np.empty((0, 0), self.weights.dtype) if self.information is None else self.information
+        momentum = float(self.age[0] / (self.age[0] + 3)) if self.rare else 0.0
 
         def settle(W: FloatArray, part: slice) -> FloatArray:
-            sums = np.zeros((2, tree.n_vertices))
-            kernel.settle(W, parent, row, stiff, len(tree.inner), part.start, part.stop, *sums)
+            sums = np.zeros((4, tree.n_vertices))
+            kernel.settle(W, self.last, momentum, information, self.stiffer, *where, part.start, part.stop, *sums)
             return sums
 
-        parts = blocks(self.weights.shape[1], _FEATURES)
-        sums = np.zeros((2, tree.n_vertices))
-        for part in local_engine(self.engine, None).map(settle, parts, self.weights):
-            sums += part
-        return sums[0], np.sqrt(sums[1])
+        return self._by_features(settle, self.weights)
+
+    def _links(self, rho: FloatArray, information: FloatArray) -> FloatArray:
+        """How many features of every link are determined, and the sum of s (1 - s) of their shares s."""
+        tree, kernel = self.tree, best("inner_vertices")
+        where = (*_numbers(tree), np.ascontiguousarray(rho[:, 0]), len(tree.inner))
+
+        def count(information: FloatArray, part: slice) -> FloatArray:
+            sums = np.zeros((2, tree.n_vertices))
+            kernel.links(information, *where, part.start, part.stop, *sums)
+            return sums
+
+        return self._by_features(count, information)
+
+    def _by_features(self, task: Callable[[FloatArray, slice], FloatArray], array: FloatArray) -> FloatArray:
+        """The sum of a task over blocks of features."""
+        return sum(local_engine(self.engine, None).map(task, blocks(array.shape[1], _FEATURES), array), np.zeros(()))
 
     @property
     def variance(self) -> FloatArray | None:
-        return self.variances
+        if self.information is None or not self.keep:
+            return None
+        return 1 / (self.prior[:, None].astype(self.information.dtype) + self.information)
 
     def arrays(self) -> dict[str, Array]:
-        kept = {name: getattr(self, name) for name in ("weights", "variances", *_OF_LEAVES)}
+        kept = {name: getattr(self, name) for name in ("weights", "last", "age", "information", *_OF_LEAVES)}
         return {name: array for name, array in kept.items() if array is not None}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         for name in self.arrays():
             getattr(self, name)[:] = arrays[name]
+
+
+def _determined(information: FloatArray, prior: FloatArray) -> FloatArray:
+    """How many features of every leaf the documents determine."""
+    return np.asarray((information / (information + prior)).sum(axis=1, dtype=np.float64))
+
+
+def has_rare_labels(Y: CSR) -> bool:
+    """Whether labels (n_docs x n_leaves) have so few documents that these do not determine most of their weights."""
+    return bool(Y.nnz <= _RARE * Y.shape[1])
 
 
 def fits(tree: LabelTree, n_features: int) -> bool:
@@ -593,3 +654,10 @@ def _invert(X: Matrix, task: tuple[FloatArray, FloatArray, bool]) -> tuple[Float
         if scores:
             spread[:, k] = (solve_triangular(factor[0], dense.T, lower=True) ** 2).sum(axis=0)
     return covariance, logdet, spread
+
+
+def _numbers(tree: LabelTree) -> tuple[IntArray, IntArray]:
+    """Parents, and numbers of the inner vertices; of the leaves from -1 downwards."""
+    row = np.empty(tree.n_vertices, np.int64)
+    row[tree.inner], row[tree.leaves] = np.arange(len(tree.inner)), -1 - np.arange(tree.n_leaves)
+    return tree.parent.astype(np.int64, copy=False), row

@@ -139,7 +139,7 @@ class BlockRun:
     """All blocks of a training: ``task(number)`` makes what `solve_columns` takes, ``weights`` keeps what it finds.
 
     ``store`` is a checkpoint, given by the user or only a place for weights that do not fit into memory; `outcomes`
-    tells for every block that was reached what became of it.
+    reports the result of every block that was reached.
     """
 
     training: BinaryTraining | DeviceTraining

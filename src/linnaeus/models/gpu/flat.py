@@ -183,7 +183,7 @@ _HELD_HERE: dict[str, _Held] = {}
 
 
 def _held_here(token: str) -> _Held:
-    """What a worker holds of the fit that it works for; the fit before is let go."""
+    """What a worker holds of the fit that it works for; that of an earlier fit is released."""
     if token not in _HELD_HERE:
         _HELD_HERE.clear()
         _HELD_HERE[token] = _Held()

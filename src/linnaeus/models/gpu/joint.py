@@ -35,6 +35,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -57,7 +58,7 @@ from linnaeus.models.gpu.documents import SparseRows, Tensor, on_device, product
 from linnaeus.models.gpu.inner import Inner
 from linnaeus.models.gpu.margin import MarginNewton
 from linnaeus.models.gpu.newton import ConjugateGradients, Newton, ScaledVectors, converge, dots
-from linnaeus.models.gpu.recorded import Flag, Piece, Recorder
+from linnaeus.models.gpu.recorded import Flag, Lanes, Piece, Recorder, Steps
 from linnaeus.models.gpu.streamed import Documents, placed, turned
 from linnaeus.models.recursive.network import Network
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix
@@ -70,6 +71,7 @@ _START_TOLERANCE = 1e-2
 _FORCING = 0.2  # residual of a Newton step of the leaves; more is wasted while inner vertices move
 _SHORTFALL = 1.0  # of a Newton step on lists: what it may leave of the fall that it gains
 _VISITS = (3, 2)  # Newton steps on lists, in the first round and later
+_LONG = 16384  # pairs of a leaf within the margin above which a block goes by products with all its documents
 _SCREEN_FIRST, _SCREEN_EVERY = 4, 16  # rounds after which all documents are looked at, beside the end
 _REGIONS = 64
 _MOVE_EVERY = 2  # rounds from one move of the regions to the next
@@ -247,6 +249,14 @@ def _where(block: DeviceLeaves, regions: Tensor) -> tuple[slice | Tensor, Tensor
     return (slice(None), regions) if block.rows is None else (block.rows[:, None], regions[None, :])
 
 
+class _VisitPieces(NamedTuple):
+    """What a visit runs beside the pieces of a Newton step."""
+
+    begin: Piece
+    pull: Piece
+    hold: Piece
+
+
 class _Visit:
     """Newton steps of a block's leaves at M; they then pull at ``pulled``, and hold ``held``, n_inner x n_features."""
 
@@ -256,30 +266,45 @@ class _Visit:
     ) -> None:  # fmt: skip
         self.block, self.M, self.pulled, self.held = block, M, pulled, held
         self.storage, self.recorder = storage, recorder
-        place = (block.system, block.A, block.S)
-        self.newton: Newton | MarginNewton
-        if block.rows is None:
-            self.newton = Newton(*place, tol=_SOLVED, forcing=_FORCING, max_products=_PRODUCTS_OF_LEAVES)
-        else:
-            self.newton = MarginNewton(
-                *place, weight, tol=_SOLVED, forcing=_SHORTFALL, max_products=_PRODUCTS_OF_LEAVES
-            )
-        self._recorded: tuple[Piece, Piece, Piece] | None = None
+        place, most = (block.system, block.A, block.S), _PRODUCTS_OF_LEAVES
+        self._by_products = Newton(*place, tol=_SOLVED, forcing=_FORCING, max_products=most)
+        self._by_lists: MarginNewton | None = None
+        if block.rows is not None:
+            self._by_lists = MarginNewton(*place, weight, tol=_SOLVED, forcing=_SHORTFALL, max_products=most)
+        self.newton: Newton | MarginNewton = self._by_products
+        self._recorded: _VisitPieces | None = None
 
-    def __call__(self, n_steps: int, *, hold: bool) -> int:
-        """Take some steps; the number of pairs of products."""
+    def steps(self, n_steps: int) -> Steps[None]:
+        """Take some Newton steps."""
         if self.recorder.recording and self._recorded is None:
             self._record()
-        begin, pull, hold_ = self._recorded or (self.begin, self.pull, self.hold)
-        before = self.newton.n_products
         for _ in range(n_steps):
-            begin()
-            if not self.newton.finish_step():
+            self._pieces.begin()
+            moved = yield from self.newton.finish_step()
+            if not moved:
                 break
-        pull()
+
+    @property
+    def n_products(self) -> int:
+        """Pairs of products of all steps."""
+        return self._by_products.n_products + (0 if self._by_lists is None else self._by_lists.n_products)
+
+    def choose(self) -> None:
+        """Before steps: lists of the pairs within the margin, unless they are long, as when large problems begin."""
+        if self._by_lists is not None and self._recorded is None:
+            S = self.block.centre_scores(self.M, self.storage, self.block.S)
+            n_within = int((self.block.system.pairs.derivatives(S)[1] > 0).sum())
+            self.newton = self._by_products if n_within > _LONG * self.block.n_columns else self._by_lists
+
+    def end(self, *, hold: bool) -> None:
+        """Pull at the inner vertices, and hold them."""
+        self._pieces.pull()
         if hold:
-            hold_()
-        return self.newton.n_products - before
+            self._pieces.hold()
+
+    @property
+    def _pieces(self) -> _VisitPieces:
+        return self._recorded or _VisitPieces(self.begin, self.pull, self.hold)
 
     def begin(self) -> None:
         """Look at the leaves from where their centres are."""
@@ -305,7 +330,7 @@ class _Visit:
         begin, *pieces, pull, hold = self.recorder.record([self.begin, *newton.pieces, self.pull, self.hold])
         if self.recorder.enabled:
             newton.keep(pieces)
-            self._recorded = (begin, pull, hold)
+            self._recorded = _VisitPieces(begin, pull, hold)
         newton.forget()
 
 
@@ -327,7 +352,7 @@ class JointTraining:
 
     def __init__(
         self, X: Matrix, Y: CSR, bound: FloatArray, network: Network, E: CSR, *, loss: str, bias: float,
-        positive_weight: FloatArray, engine: GPUEngine, n_all: int | None = None,
+        positive_weight: FloatArray, engine: GPUEngine, n_all: int | None = None, n_lanes: int = 1,
     ) -> None:  # fmt: skip
         device = engine.device
         self.loss, self.device, self.engine, self.bias = loss, device, engine, bias
@@ -341,7 +366,7 @@ class JointTraining:
         self.M = torch.zeros((self.inner.n_inner, self.X.n_columns), device=device)
         self.M += product(self.X.T, start[:, None])[:, 0]
         self.blocks = [self._block(Y, network, part) for part in self._parts(network.n_leaves)]
-        self.recorder = Recorder(device)
+        self.recorder, self.lanes = Recorder(device), Lanes(device, min(n_lanes, len(self.blocks)))
         self.regions = Regions(E, regions_of(E, network, _REGIONS), self.X, self.recorder)
         self.n_rounds = self.n_products = 0
         self.objective = self.gap = float("inf")
@@ -417,8 +442,8 @@ class JointTraining:
         """Let visits, moves and the measure work on blocks whose documents changed."""
         for number in changed:
             block = self.blocks[number]
-            place = (self.M, self._step, self._held, self.positive_weight[block.columns], self.storage, self.recorder)
-            self._visits[number] = _Visit(block, *place)
+            place = (self.M, self._step, self._held, self.positive_weight[block.columns], self.storage)
+            self._visits[number] = _Visit(block, *place, self.lanes.recorder(number))
         self.regions.bind(self.M, self.blocks, self.storage)
         self._repeated.pop("measure", None)
 
@@ -429,6 +454,7 @@ class JointTraining:
         momentum, solved, first = 1.0, self.M.clone(), self.n_rounds
         while True:
             self.recorder.ready = self.n_rounds >= first + _UNRECORDED
+            self.lanes.ready(self.recorder.ready)
             hold = self.n_rounds < 2 or self.n_rounds % 2 == 0
             self._round(hold=hold and self.near is not None)
             if hold if self.near is not None else self.n_rounds == first:
@@ -482,9 +508,15 @@ class JointTraining:
         if hold:
             self._held.zero_()
         first, later = (3, 1) if self.near is None else _VISITS
-        steps = later if self.n_rounds else first
-        for number in range(len(self.blocks)):
-            self.n_products += self._visits[number](steps, hold=hold)
+        n_steps = later if self.n_rounds else first
+        visits = [self._visits[number] for number in range(len(self.blocks))]
+        before = sum(visit.n_products for visit in visits)
+        for visit in visits:
+            visit.choose()
+        self.lanes.run([visit.steps(n_steps) for visit in visits])
+        for visit in visits:  # one after the other: leaves of different blocks have inner vertices in common
+            visit.end(hold=hold)
+        self.n_products += sum(visit.n_products for visit in visits) - before
 
     def _factor(self) -> None:
         """Factor what inner vertices and the leaves that hold them hold each other by."""

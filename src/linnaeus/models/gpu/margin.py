@@ -24,7 +24,7 @@ import torch
 from linnaeus.models.gpu.columns import LabelColumns, LossPairs
 from linnaeus.models.gpu.documents import SparseRows, Tensor, product
 from linnaeus.models.gpu.newton import LEAST, TINY, LineSearch
-from linnaeus.models.gpu.recorded import Flag, Piece
+from linnaeus.models.gpu.recorded import Flag, Piece, Steps
 
 __all__ = ["MarginDirection", "MarginNewton", "MarginPieces", "PairLists", "list_pairs", "solve_lists"]
 
@@ -188,12 +188,10 @@ class MarginNewton(LineSearch):
         self.t = torch.ones_like(self.objective)
         self.rises = self._rises()
 
-    def finish_step(self) -> bool:
+    def finish_step(self) -> Steps[bool]:
         """What comes after `begin`; False if no label moved."""
         pieces = self.pieces
-        while self.risen.sent():  # ends: lengths become 0, where nothing rises
-            pieces.shorten()
-        moved = bool(self.moves.sent())
+        moved = yield from self.search(pieces.shorten)
         pieces.accept()
         self.n_products += 1
         self.forget()

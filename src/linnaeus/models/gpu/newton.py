@@ -31,7 +31,7 @@ from typing import NamedTuple, Protocol
 import torch
 
 from linnaeus.models.gpu.documents import Tensor
-from linnaeus.models.gpu.recorded import Flag, Piece
+from linnaeus.models.gpu.recorded import Flag, Piece, Steps, finished
 
 __all__ = [
     "ConjugateGradients",
@@ -176,6 +176,15 @@ class LineSearch:
     risen: Flag
     moves: Flag
 
+    def search(self, shorten: Piece) -> Steps[bool]:
+        """Shorten lengths until nothing rises, which ends when they are 0; False if no column moves."""
+        while True:
+            risen = self.risen.sent()
+            yield
+            if not risen:
+                return self.moves.known
+            shorten()
+
     def shorten(self) -> None:
         """Halve the lengths of columns whose objective rose, at last to 0, and try again."""
         halved = (0.5 * self.t).masked_fill(self.t < 0.5**self.halvings, 0)
@@ -189,8 +198,8 @@ class LineSearch:
         new += self.system.losses(self.scores, self.XB, t)
         rises = new > self.objective - ARMIJO * t * self.fall + self.rounding * self.objective.abs()
         rises &= t > 0
-        self.risen.put(rises.any())
         self.moves.put((t > 0).any())
+        self.risen.put(rises.any())
         return rises
 
 
@@ -238,12 +247,12 @@ class Newton(LineSearch):
             objective, gap = self.objective, self.gap
             if self.n_steps >= max_steps or self.solved.sent():
                 break
-            if not self.finish_step() or (not measure and self.n_steps >= max_steps):
+            if not finished(self.finish_step()) or (not measure and self.n_steps >= max_steps):
                 break
         self.forget()
         return objective, gap
 
-    def finish_step(self) -> bool:
+    def finish_step(self) -> Steps[bool]:
         """What comes after `begin`; False if no column moved."""
         pieces = self.pieces
         self.n_products += 1
@@ -251,13 +260,13 @@ class Newton(LineSearch):
         for _ in range(self.max_products):
             pieces.look()
             self.n_products += 1
-            if self.close.sent():
+            close = self.close.sent()
+            yield
+            if close:
                 break
             pieces.advance()
         pieces.arrive()
-        while self.risen.sent():  # ends: lengths become 0, where nothing rises
-            pieces.shorten()
-        moved = bool(self.moves.sent())
+        moved = yield from self.search(pieces.shorten)
         pieces.accept()
         self.n_steps += moved
         self.forget()

@@ -9,22 +9,39 @@ that were bound again still mean the arrays of the recording.
 
 Recordings of one `Recorder` share their temporary memory. Arrays that live from piece to piece of a sequence are safe
 until the last one of it is recorded; those that another sequence reads must be referred to as long as it is used.
+
+A sequence that does not depend on others is a generator: it launches pieces, and yields where it would wait for a flag.
+`Lanes` run such sequences side by side, so that the device has work while the host, or the longest program of a kernel,
+is waited for.
 """
 
 from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import cache
+from itertools import chain
+from typing import TypeVar
 
 import torch
 
 from linnaeus.models.gpu.documents import Tensor
 
-__all__ = ["Flag", "Piece", "Recorder"]
+__all__ = ["Flag", "Lanes", "Piece", "Recorder", "Steps", "finished"]
 
+T = TypeVar("T")
 Piece = Callable[[], None]
+Steps = Generator[None, None, T]
+
+
+def finished(steps: Steps[T]) -> T:
+    """Run a sequence to its end; what it returns."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
 
 
 class Flag:
@@ -48,12 +65,17 @@ class Flag:
     def __bool__(self) -> bool:
         if self._event is not None:
             self._event.synchronize()
+        return self.known
+
+    @property
+    def known(self) -> bool:
+        """The value, after another flag that was sent later has been waited for."""
         return bool(self._value)
 
 
 @cache
-def _stream(device: str) -> torch.cuda.Stream:
-    """The stream of all recordings: libraries keep memory for every stream that they were used on."""
+def _stream(device: str, number: int) -> torch.cuda.Stream:
+    """The stream of all recordings (0) and those of lanes: libraries keep memory for every stream that they use."""
     return torch.cuda.Stream(device)
 
 
@@ -70,7 +92,9 @@ class Recorder:
         self.n_recorded = 0
         if self.enabled:
             self._pool = torch.cuda.graph_pool_handle()
-            self._stream = _stream(str(device))
+            self._stream = _stream(str(device), 0)
+            self._mark = torch.zeros((), device=device)
+            self._kept: Piece | None = None  # a graph: without any, PyTorch gives the memory up for good
 
     @property
     def recording(self) -> bool:
@@ -81,6 +105,8 @@ class Recorder:
         """Pieces of one sequence, in the order of their first use, each as a graph; as they are where that fails."""
         if not self.recording:
             return list(pieces)
+        if self._kept is None:
+            self._kept = self._graph(self._mark.zero_)
         found: list[Piece] = []
         for piece in pieces:
             graph = self._graph(piece)
@@ -90,7 +116,7 @@ class Recorder:
             found.append(graph)
         return found
 
-    def _graph(self, piece: Piece) -> Piece | None:
+    def _graph(self, piece: Callable[[], object]) -> Piece | None:
         graph, here = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
         self._stream.wait_stream(here)
         with torch.cuda.stream(self._stream):
@@ -114,3 +140,45 @@ class Recorder:
             warnings.simplefilter("ignore")
             nothing.capture_begin(capture_error_mode="thread_local")
             nothing.capture_end()
+
+
+class Lanes:
+    """Streams of a device with a `Recorder` each, so that no two of them share temporary memory; one where it has none.
+
+    Until recorders are ``ready``, sequences run one after the other: their arrays would stay with the streams.
+    """
+
+    def __init__(self, device: torch.device | str, n_lanes: int) -> None:
+        n_lanes = n_lanes if torch.device(device).type == "cuda" else 1
+        self.recorders = [Recorder(device) for _ in range(n_lanes)]
+        self._streams = [_stream(str(device), 1 + lane) for lane in range(n_lanes)] if n_lanes > 1 else []
+
+    def recorder(self, number: int) -> Recorder:
+        """The recorder of the sequence of this number."""
+        return self.recorders[number % len(self.recorders)]
+
+    def ready(self, ready: bool) -> None:
+        """Let pieces be recorded from now on, or not."""
+        for recorder in self.recorders:
+            recorder.ready = ready
+
+    def run(self, sequences: Sequence[Steps[None]]) -> None:
+        """Run all sequences to their ends, those of a lane in their order."""
+        if not self._streams or not self.recorders[0].ready:
+            for steps in sequences:
+                finished(steps)
+            return
+        here = torch.cuda.current_stream()
+        lanes = len(self._streams)
+        waiting: dict[torch.cuda.Stream, Iterator[None]] = {
+            stream: chain.from_iterable(sequences[lane::lanes]) for lane, stream in enumerate(self._streams)
+        }
+        for stream in self._streams:
+            stream.wait_stream(here)
+        while waiting:
+            for stream, rest in list(waiting.items()):
+                with torch.cuda.stream(stream):
+                    if next(rest, waiting) is waiting:
+                        del waiting[stream]
+        for stream in self._streams:
+            here.wait_stream(stream)

@@ -198,7 +198,7 @@ def solve_block(Q: FloatArray, c: FloatArray, C: float, start: FloatArray | None
     tau = 1e-10 * max(1.0, float(np.abs(c).max()))
     support: IntArray = np.flatnonzero(b > 0)
     for _ in range(50 * (m + 1)):
-        support = _settle(Q, c, b, support, tau)
+        support = _settle(Q, c, b, support)
         g = c - Q @ b
         best = int(np.argmax(g))
         if not len(support) or g[best] - g[support].min() <= tau:
@@ -207,7 +207,7 @@ def solve_block(Q: FloatArray, c: FloatArray, C: float, start: FloatArray | None
     return b[:m]
 
 
-def _settle(Q: FloatArray, c: FloatArray, b: FloatArray, support: IntArray, tau: float) -> IntArray:
+def _settle(Q: FloatArray, c: FloatArray, b: FloatArray, support: IntArray) -> IntArray:
     """Move b to the optimum over its support, in place; the support that is left."""
     while len(support) > 1:
         g = (c - Q @ b)[support]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["DeviceFit", "DeviceSolution", "check_device_fit", "joint_on_device"]
 
 _WIDTH = 1024  # leaves of a block
+_LANES = 4  # blocks that are visited side by side, where memory allows it
 _SHARE = 10  # at most one part in ten of the time is spent on writing checkpoints
 _SLACK = 1.05  # the iteration is in float32, its certificate in float64: their gaps differ a little
 
@@ -125,7 +126,7 @@ def joint_on_device(
     from linnaeus.models.gpu.joint import JointTraining
 
     clock = Clock(model.max_time)
-    _check_memory(problem.X, network, model, engine)
+    n_lanes = _check_memory(problem.X, network, model, engine)
     training = JointTraining(
         problem.X,
         Y,
@@ -136,6 +137,7 @@ def joint_on_device(
         bias=1.0 if model.fit_intercept else 0.0,
         positive_weight=positive_weight,
         engine=engine,
+        n_lanes=n_lanes,
     )
     saved = None if checkpoint is None else _DeviceCheckpoint(checkpoint)
     restored = saved is not None and saved.restore(training)
@@ -157,8 +159,11 @@ def joint_on_device(
     return DeviceFit(training, objective, gap, converged, clock.over and not converged)
 
 
-def _check_memory(X: Matrix, network: Network, model: RecursiveModel, engine: GPUEngine) -> None:
-    """Forecast what the device must hold, report it if ``verbose``, and refuse what cannot fit."""
+def _check_memory(X: Matrix, network: Network, model: RecursiveModel, engine: GPUEngine) -> int:
+    """Forecast what the device must hold, report it if ``verbose``, and refuse what cannot fit.
+
+    Returns how many blocks may be visited side by side.
+    """
     from linnaeus.models.gpu.streamed import resident_bytes
 
     width = min(engine.columns or _WIDTH, network.n_leaves)
@@ -182,3 +187,5 @@ def _check_memory(X: Matrix, network: Network, model: RecursiveModel, engine: GP
             f"The joint problem needs {format_bytes(needed)} on {engine.device} ({parts}), of which "
             f"{format_bytes(free)} are free; about {fits:,} labels would fit. engine='threads' needs no device memory."
         )
+    # Recordings of the iteration keep arrays of their own: twice the forecast was measured.
+    return min(_LANES, 1 + max(0, free - 2 * needed) // (2 * sizes["a block"]))

@@ -477,11 +477,11 @@ def _mesh(order: IntArray, later_ptr: IntArray, later: IntArray) -> IntArray:
 # -- weights of nodes that are not labels ------------------------------------------------------------------------------
 
 
-def shares_of_leaves(links: Links, vertices: list[int]) -> FloatArray:
-    """How much of each leaf's weights the mean of some inner vertices has at the optimum.
+def shares_of_leaves(links: Links, groups: list[list[int]]) -> FloatArray:
+    """How much of each leaf's weights the mean of each group of inner vertices has at the optimum, n_groups x n_leaves.
 
     Inner vertices stand at the mean of their neighbours. All of them together solve A x = B w (A the Laplacian of the
-    network with its anchors, B the links of the leaves), so that one row of A^-1 B is enough.
+    network with its anchors, B the links of the leaves), so that one row of A^-1 B for each group is enough.
 
     Examples
     --------
@@ -491,14 +491,9 @@ def shares_of_leaves(links: Links, vertices: list[int]) -> FloatArray:
     >>> links.anchor[root] = 1.0
     >>> links.add_leaf({node: 1.0})
     >>> links.add_leaf({node: 1.0})
-    >>> shares_of_leaves(links, [node]).round(6).tolist()  # two leaves, and half a link to zero
-    [0.4, 0.4]
+    >>> shares_of_leaves(links, [[node]]).round(6).tolist()  # two leaves, and half a link to zero
+    [[0.4, 0.4]]
     """
-    return _shares(links, [vertices])[0]
-
-
-def _shares(links: Links, groups: list[list[int]]) -> FloatArray:
-    """`shares_of_leaves` for several lists of vertices (n_groups x n_leaves): the network is factorised once."""
     unit = np.zeros((len(links.inner), len(groups)))
     for column, vertices in enumerate(groups):
         unit[vertices, column] = 1 / len(vertices)
@@ -579,4 +574,4 @@ def shares_of_nodes(links: Links, taxonomy: Taxonomy, nodes: Iterable[int]) -> F
     groups = [[vertex[v]] if v in vertex else [vertex[p] for p in taxonomy.parents(v).tolist()] or top for v in nodes]
     different = {tuple(group): None for group in groups}
     place = {group: i for i, group in enumerate(different)}
-    return _shares(links, [list(group) for group in different])[[place[tuple(group)] for group in groups]]
+    return shares_of_leaves(links, [list(group) for group in different])[[place[tuple(group)] for group in groups]]

@@ -20,7 +20,6 @@ P is measured after a common move of all vertices (`solver.common_move`), which 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,7 +27,6 @@ import numpy as np
 
 from linnaeus._kernels import dispatch
 from linnaeus.data.matrices import aligned_zeros, is_sparse
-from linnaeus.engine import Clock
 from linnaeus.models.recursive.leaves import LeafBlock, ScreenedLeaves, candidates_of_block
 from linnaeus.models.recursive.network import Network
 from linnaeus.models.recursive.solver import InnerWeights, JointSolver, add_entries
@@ -176,20 +174,12 @@ class PathSolver(JointSolver):
     settled: bool = False  # whether `inner.solved` and the leaves' u are what the dual variables give
     settling_seconds: float = 0.0
 
-    def run(
-        self,
-        tol: float,
-        max_iter: int,
-        clock: Clock,
-        after: Callable[[float], None],
-        stopped: Callable[[], None] = lambda: None,
-    ) -> bool:
+    def _begin(self, tol: float, max_iter: int) -> None:
         self.tol = tol
         self.settled = self.settled or self.state.done  # a finished training that was resumed
         if self.state.sweep == 0:
             self.state.next_screen, self.state.next_measure = _SCREEN_FIRST, max_iter
             self._place()
-        return super().run(tol, max_iter, clock, after, stopped)
 
     def release(self) -> None:
         for name in ("paths", "_work"):
@@ -242,8 +232,11 @@ class PathSolver(JointSolver):
             np.copyto(before, W)
         rows, order = local.rows, np.arange(len(alpha), dtype=np.int32)
         limits = np.outer([_REST, -np.inf], np.ones(PANEL)).astype(np.float32)
-        limits[0, block.n_columns :] = -np.inf
-        extremes, shares, keep = np.zeros((2, PANEL), np.float32), np.zeros((2, PANEL)), np.empty(len(order), np.uint8)
+        extremes, shares, gain = (
+            np.zeros((2, PANEL), np.float32),
+            np.zeros((2, PANEL)),
+            np.empty(len(order), np.float32),
+        )
         first = 0.0, 0.0
         rng = np.random.default_rng([leaves.seed, self.state.sweep, block.number])
         for epoch in range(_EPOCHS):
@@ -251,9 +244,9 @@ class PathSolver(JointSolver):
             kernel.sweep(
                 rows.indptr, rows.indices, rows.data, rows.squared_norm, local.bound, weight, LOSSES[leaves.loss],
                 rows.bias, *local.labels, order, paths.T, block.n_columns, np.sqrt(_REACH * self.tol), W, alpha,
-                *limits, *extremes, shares, keep,
+                *limits, *extremes, shares, gain,
             )  # fmt: skip
-            order = order[keep[: len(order)] > 0]
+            order = order[gain[: len(order)] >= 0]
             if epoch == 0:
                 first = block.scaled(shares[0]), block.scaled(shares[1])
         inner.paths_kernel.part(

@@ -355,6 +355,7 @@ class JointState:
     next_move: int = _MOVE_EVERY
     measured: int = 0  # at this sweep the gap was last_gap
     last_gap: float = 1.0
+    met: float = 1.0  # relative gap as the last sweep has met it, where sweeps tell
     best_dual: float = float(np.finfo(np.float64).min)
     last_objective: float = float(np.finfo(np.float64).max)
     measure_first: bool = False  # the start may be the solution already, and has not been measured yet
@@ -399,6 +400,7 @@ class JointSolver:
         ``after`` is called with the relative gap. ``stopped`` is called where a limit ends the iteration, before the
         last certificate changes the state: a later run that continues from there repeats what this one would do.
         """
+        self._begin(tol, max_iter)
         state = self.state
         if state.done:  # a finished training that was resumed
             self.certify()
@@ -445,9 +447,16 @@ class JointSolver:
                     self._measure(True)
             self._move_together()
             after(gap / max(objective, np.finfo(float).tiny))
+        self._end()
         stopped()
         self.certify()
         return self.gap <= tol * self.objective
+
+    def _begin(self, tol: float, max_iter: int) -> None:
+        """What other sweeps need before the first one."""
+
+    def _end(self) -> None:
+        """Bring the state to that of the last sweep, where a limit ends the iteration."""
 
     def _until(self, tol: float, gap: float) -> int:
         """Sweeps until the next measure: until the gap may be small enough, if it continues to fall as it did last."""

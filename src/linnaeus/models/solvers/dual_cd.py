@@ -3,7 +3,7 @@
 For each of up to 16 columns b:  min_w 1/2 |w|^2 + sum_i c_i loss(y_ib w'x_i).  A column is finished when its certified
 relative gap (P - D) / P is at most ``tol``; P and D are computed from the dual variables alone, w rebuilt from them.
 
-The gap is a sum over the rows, and every epoch adds up the shares of the rows it visits: it tells, for nothing, when a
+The gap is a sum over the rows, and every epoch adds up the shares of the rows it visits: it shows, at no cost, when a
 certificate is worth its price. Most columns of a large taxonomy have few positive documents and differ little from the
 problem in which every document is negative; `negative_start` solves that once, and all blocks may start from it.
 
@@ -59,6 +59,7 @@ _SHRINK = 0.1  # of the largest projected gradient: a row with more slack than t
 _SHRINK_NEAR = 1.0  # the same for the first epoch, near the solution
 _WHOLE = 3  # epochs over all rows before the slacks of a start from nothing say anything
 _CHUNK = 16  # rows that stay together in an epoch's order: they lie together in memory
+_LONG = 32  # non-zeros of a row on average: reading rows one by one costs little beside them
 _TINY = np.finfo(float).tiny
 
 
@@ -140,6 +141,8 @@ class _Block:
         self.pg_max, self.pg_min = np.zeros(PANEL, dtype), np.zeros(PANEL, dtype)
         self.shares = np.zeros((2, PANEL), dtype)
         self.objective = np.zeros(PANEL)  # as the last epoch over all rows estimates it
+        # The constant couples all rows: neighbours, which often have the same label, undo one another's steps.
+        self.scattered = bool(rows.bias) and not rows.dense and rows.indptr[-1] >= _LONG * rows.n_docs
         near = np.inf if start is None else _SHRINK_NEAR
         self.above, self.below = np.full(PANEL, near, dtype), np.full(PANEL, -near, dtype)
         self.n_whole = _WHOLE if start is None else 1
@@ -179,7 +182,7 @@ class _Block:
         """Epochs until the rows still visited have small enough a share of every unfinished column's gap.
 
         The first epoch visits all rows; rows that it, or a later one, leaves out are looked at by the certificate. Also
-        tells which columns came to their aim.
+        says which columns reached their goal.
         """
         n, quiet = self.rows.n_docs, finished
         self.done[:] = finished
@@ -204,10 +207,10 @@ class _Block:
         return epochs, quiet
 
     def _shuffle(self, n: int) -> None:
-        """A new order of the rows ``order[:n]``: neighbours stay together, so that memory is read in pieces."""
+        """A new order of the rows ``order[:n]``; unless scattered, neighbours stay together, as they are in memory."""
         active = self.order[:n]
         n_chunks = n // _CHUNK
-        if n_chunks < 64:
+        if self.scattered or n_chunks < 64:
             self.rng.shuffle(active)
             return
         among = np.zeros(self.rows.n_docs, bool)

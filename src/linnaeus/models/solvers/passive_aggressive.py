@@ -157,7 +157,7 @@ def learn_panels(
 
 
 def assembled(panels: list[CSR], shape: tuple[int, int], dtype: npt.DTypeLike) -> Matrix:
-    """Panels side by side as a model keeps weights; panels are let go of on the way, so that there is room for both.
+    """Panels side by side as a model keeps weights; panels are released on the way, so that there is memory for both.
 
     Examples
     --------

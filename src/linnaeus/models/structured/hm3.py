@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from linnaeus.data.check import Problem
 from linnaeus.decoding import BestLabel, Decoder, RankedSets, Rules, Threshold
 from linnaeus.decoding.base import SetWeights, hierarchy, stacked
+from linnaeus.deprecation import deprecation_message
 from linnaeus.engine import Clock, blocks, get_engine, rows_that_fit, single_blas_thread
 from linnaeus.errors import DataError, ParameterError, check_choice, check_number
 from linnaeus.losses.cost import SCALINGS
@@ -67,11 +68,12 @@ def _with_old_arguments(init: Init) -> Init:
         if len(positional) > 1 or (positional and "C" in parameters):
             raise TypeError("HM3 takes only the taxonomy by position; pass the other parameters by name.")
         if positional:
-            warnings.warn("Pass C by name: HM3(taxonomy, C=...).", FutureWarning, stacklevel=2)
+            positional_C = deprecation_message("C by position", "0.1", "0.3", "HM3(taxonomy, C=...)")
+            warnings.warn(positional_C, FutureWarning, stacklevel=2)
             parameters["C"] = positional[0]
         for old, new in self.renamed_parameters.items():
             if old in parameters:
-                warnings.warn(f"The parameter {old!r} is now spelled {new!r}.", FutureWarning, stacklevel=2)
+                warnings.warn(deprecation_message(f"{old!r}", "0.1", "0.3", f"{new!r}"), FutureWarning, stacklevel=2)
                 parameters[new] = parameters.pop(old)
         init(self, taxonomy, **parameters)
 

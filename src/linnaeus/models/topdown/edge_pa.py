@@ -345,7 +345,7 @@ class EdgePA(OnlineLinear, LocalClassifiers):
         return n_visits
 
     def _states(self) -> IntArray:
-        """Of every column: whether it has learned, or is a constant because nothing spoke against it."""
+        """Of every column: whether it has learned, or is a constant because no document contradicted it."""
         return np.concatenate([self.states_[0, self.nodes_], self.states_[1, self.stop_nodes_]])
 
     # -- streams -------------------------------------------------------------------------------------------------------

@@ -296,7 +296,7 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
         for code, number in given.items():
             _add_steps(draft, code, mark, number)
     for code, entries in by_code.items():
-        draft.tell(code, entries)
+        draft.add_texts(code, entries)
     return draft
 
 

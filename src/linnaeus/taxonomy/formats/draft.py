@@ -522,7 +522,7 @@ class Draft:
             self.labels[name] = label
         return self.index.setdefault(name, len(self.index))
 
-    def tell(self, name: str, entries: Iterable[tuple[str, str, str]]) -> None:
+    def add_texts(self, name: str, entries: Iterable[tuple[str, str, str]]) -> None:
         """Add texts of a node: kind, language and text."""
         for kind, language, text in entries:
             self.texts.add(self.index[name], kind, language, text)

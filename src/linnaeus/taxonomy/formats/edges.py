@@ -85,7 +85,8 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
     texts: dict[int, tuple[str, str]] = {}
     marks: dict[str, int] = {}
     if named is not None:
-        texts, marks = text_columns(cells, named), deprecation_columns(cells)
+        texts = text_columns(cells, named)
+        marks = deprecation_columns(cells) if len(cells) > 2 else {}
         draft.text_columns = [cells[i] for i in texts]
         read = {*named, *texts, *marks.values()}
         draft.unused_columns = [cell for i, cell in enumerate(cells) if i not in read and cell]
@@ -160,7 +161,7 @@ def _add(
             raise draft.error(f"node {below!r} has two labels, {known!r} and {cells[label]!r}.", number)
     for i, (kind, language) in texts.items():
         if i < len(cells) and cells[i]:
-            draft.tell(below, ((kind, language, text) for text in split_cell(cells[i], kind)))
+            draft.add_texts(below, ((kind, language, text) for text in split_cell(cells[i], kind)))
 
 
 def compose(taxonomy: Taxonomy, format: str, options: FormatOptions) -> str:

@@ -130,7 +130,7 @@ class _Walk:
         if known and member.label and known != member.label:
             raise draft.error(f"node {name!r} has two labels, {known!r} and {member.label!r}.", _line(self.text, step))
         draft.node(name, member.label or (step if self.whole else None))
-        draft.tell(name, member.texts)
+        draft.add_texts(name, member.texts)
         if above and (above, name) not in self.nested:
             self.nested.add((above, name))
             draft.edge(above, name)

@@ -68,7 +68,7 @@ def parse(text: str, source: str, format: str, options: FormatOptions) -> Draft:
         everything_wanted = everything
     for term in kept.values():
         draft.node(term.id, term.name if term.name != term.id else None)
-        draft.tell(term.id, term.texts)
+        draft.add_texts(term.id, term.texts)
     for term in everything_wanted.values():
         if term.id not in kept:
             draft.deprecated[term.id] = Deprecated(tuple(term.replaced_by), tuple(term.consider), term.name)
