@@ -4,8 +4,9 @@
 feature of which its documents have the information h (0: none) it moves by f = rho / (rho + h) of what m does. With
 h infinite leaves stay where they are, and this is `LabelTree.between`.
 
-    upward       p_v = f_v h_v (leaf)                          or  rho_v S_v / (rho_v + S_v),    S_v = sum of p over the children of v
-                 g_v = f_v (h_v w_v + rho_v (w_v - m)) (leaf)  or  rho_v H_v / (rho_v + S_v),    H_v = sum of g over the children of v
+    upward       p_v = f_v h_v (leaf)                          or  rho_v S_v / (rho_v + S_v)
+                 g_v = f_v (h_v w_v + rho_v (w_v - m)) (leaf)  or  rho_v H_v / (rho_v + S_v)
+                 S_v, H_v: sums of p and g over the children of v
     downward     w_v = (rho_v w_parent + H_v) / (rho_v + S_v)              root: w_parent = 0
 
 `links` finds how well every link is determined. Feature by feature the posterior of the weights is that of a tree of
@@ -27,15 +28,46 @@ cdef enum:
     AT_ONCE = 128  # features
 
 
+cdef void find_pivots(const i64[::1] parent, const i64[::1] row, const double[::1] rho, double* pivot) noexcept nogil:
+    """Of the prior at the inner vertices; a leaf adds nothing: where documents are silent it follows."""
+    cdef Py_ssize_t v
+    for v in range(parent.shape[0]):
+        if row[v] >= 0:
+            pivot[row[v]] = rho[v]
+    for v in range(parent.shape[0] - 1, 0, -1):
+        if row[v] >= 0:
+            pivot[row[parent[v]]] += rho[v] - rho[v] * rho[v] / pivot[row[v]]
+
+
+cdef inline double slopes_upward(const floating* w, const floating* centre, const double* own, double* above, double r,
+                                 double pivot, Py_ssize_t m) noexcept nogil:
+    """Add the slopes of a link, r (w - centre), to those of its parent; ``own`` are those of an inner vertex, or NULL.
+
+    Returns what the eliminated vertex could gain.
+    """
+    cdef double at, pulled, away = 0, down = r / pivot
+    cdef Py_ssize_t k
+    if own == NULL:
+        for k in range(m):
+            above[k] += r * (w[k] - centre[k])
+        return 0
+    for k in range(m):
+        at = r * (w[k] - centre[k])
+        pulled = own[k] - at
+        away += pulled * pulled
+        above[k] += at + down * pulled
+    return 0.5 * away / pivot
+
+
 def settle(floating[:, ::1] W, floating[:, ::1] last, double momentum, const floating[:, ::1] information,
            double share, const i64[::1] parent, const i64[::1] row, const double[::1] rho, Py_ssize_t n_inner,
            Py_ssize_t begin, Py_ssize_t end, double[::1] squares, double[::1] gap, double[::1] unsure,
            double[::1] against):
     """Features begin .. end - 1 of W; add to sums, one for every vertex.
 
-    ``squares`` |w_v - w_parent|^2, ``unsure``, of leaves, |(1 - f) (m - m before)|^2. ``gap`` is what all inner vertices
-    and leaves could gain together before they have moved, at most, if leaves are at their modes: 1/2 r'A^-1 r with the
-    slopes r of the prior at the inner vertices and A, the curvature of the prior alone.
+    ``squares`` |w_v - w_parent|^2, ``unsure``, of leaves, |(1 - f) (m - m before)|^2. ``gap`` is what all inner
+    vertices and leaves could gain together before they have moved, at most, if leaves are at their modes: 1/2 r'A^-1 r
+    with the slopes r of the prior at the inner vertices and A, the curvature of the prior alone.
 
     ``row`` numbers the inner vertices, and leaves from -1 downwards. ``information`` (leaves x features) is multiplied
     by ``share``; if this is 0, leaves stay. Inner vertices go beyond their optimum by ``momentum`` times its distance
@@ -43,11 +75,12 @@ def settle(floating[:, ::1] W, floating[:, ::1] last, double momentum, const flo
     positive sum says that momentum does not pay.
     """
     cdef Py_ssize_t n = parent.shape[0], v, k, f, m
-    cdef double away, late, turn, pulled, follows, at, r, down
-    cdef double* S = <double*> malloc(n_inner * AT_ONCE * sizeof(double))  # later how far weights have moved
-    cdef double* H = <double*> malloc(n_inner * AT_ONCE * sizeof(double))  # later the new weights
-    cdef double* R = <double*> malloc(n_inner * AT_ONCE * sizeof(double))  # slopes, eliminated upwards; later weights with momentum
-    cdef double* pivot = <double*> malloc(n_inner * sizeof(double))
+    cdef double away, late, turn, pulled, follows, at, r
+    cdef double* memory = <double*> malloc(n_inner * (3 * AT_ONCE + 1) * sizeof(double))
+    cdef double* S = memory  # later how far weights have moved
+    cdef double* H = S + n_inner * AT_ONCE  # later the new weights
+    cdef double* R = H + n_inner * AT_ONCE  # slopes, eliminated upwards; later weights with momentum
+    cdef double* pivot = R + n_inner * AT_ONCE
     cdef double* s
     cdef double* h
     cdef double* g
@@ -57,47 +90,28 @@ def settle(floating[:, ::1] W, floating[:, ::1] last, double momentum, const flo
     cdef const floating* known
     cdef const floating* centre
     cdef floating* old
-    if S == NULL or H == NULL or R == NULL or pivot == NULL:
-        free(S)
-        free(H)
-        free(R)
-        free(pivot)
+    if memory == NULL:
         raise MemoryError
     with nogil:
         memset(&zero[0], 0, AT_ONCE * sizeof(double))
-        for v in range(n):
-            if row[v] >= 0:
-                pivot[row[v]] = rho[v]
-        for v in range(n - 1, 0, -1):
-            if row[v] >= 0:  # a leaf adds nothing: where documents are silent it follows
-                pivot[row[parent[v]]] += rho[v] - rho[v] * rho[v] / pivot[row[v]]
+        find_pivots(parent, row, rho, pivot)
         f = begin
         while f < end:
             m = AT_ONCE if end - f > AT_ONCE else end - f
-            memset(S, 0, n_inner * AT_ONCE * sizeof(double))
-            memset(H, 0, n_inner * AT_ONCE * sizeof(double))
-            memset(R, 0, n_inner * AT_ONCE * sizeof(double))
+            memset(memory, 0, n_inner * 3 * AT_ONCE * sizeof(double))
             for v in range(n - 1, 0, -1):
                 r, w, centre = rho[v], &W[v, f], &W[parent[v], f]
                 s, h, g = S + row[parent[v]] * AT_ONCE, H + row[parent[v]] * AT_ONCE, R + row[parent[v]] * AT_ONCE
                 if row[v] >= 0:
-                    above, down, away = R + row[v] * AT_ONCE, r / pivot[row[v]], 0
-                    for k in range(m):
-                        at = r * (w[k] - centre[k])
-                        pulled = above[k] - at
-                        away += pulled * pulled
-                        g[k] += at + down * pulled
-                    gap[v] += 0.5 * away / pivot[row[v]]
-                else:
-                    for k in range(m):
-                        g[k] += r * (w[k] - centre[k])
-                if row[v] >= 0:
+                    gap[v] += slopes_upward(w, centre, R + row[v] * AT_ONCE, g, r, pivot[row[v]], m)
                     above = S + row[v] * AT_ONCE
                     for k in range(m):
                         follows = r / (r + above[k])
                         s[k] += follows * above[k]
                         h[k] += follows * H[row[v] * AT_ONCE + k]
-                elif share > 0:
+                    continue
+                slopes_upward(w, centre, NULL, g, r, 1, m)
+                if share > 0:
                     known = &information[-1 - row[v], f]
                     for k in range(m):
                         at = share * known[k]
@@ -146,10 +160,7 @@ def settle(floating[:, ::1] W, floating[:, ::1] last, double momentum, const flo
                 unsure[v] += late
                 against[v] += r * turn
             f += AT_ONCE
-        free(S)
-        free(H)
-        free(R)
-        free(pivot)
+        free(memory)
 
 
 def links(const floating[:, ::1] information, const i64[::1] parent, const i64[::1] row, const double[::1] rho,

@@ -35,7 +35,7 @@ COMMANDS = {
     "serve": "Serve models over HTTP: a REST interface, Annif's addresses, and metrics.",
     "desk": "Code documents in the browser, with suggestions of a model.",
     "shootout": "Run every model that fits, compare, and write report.html, report.md and shootout.json.",
-    "card": "Write a card of a model: what it is, its labels, figures, and how to use it.",
+    "card": "Write a model card: what the model is, its labels, figures, and how to use it.",
     "taxonomy": "Show, search, convert, check, compare and learn taxonomies.",
     "data": "Describe and convert documents and labels.",
     "annif": "Projects of Annif.",
