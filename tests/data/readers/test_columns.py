@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from linnaeus.data import read_dataset
 from linnaeus.data.readers.columns import LABELS, ReadOptions, choose_columns, first_of
 from linnaeus.errors import DataError
 
@@ -81,3 +82,21 @@ def test_every_column_has_a_role() -> None:
         "id": ("id",),
         "ignored": ("subject", "date"),
     }
+
+
+@pytest.mark.parametrize(
+    ("header", "options", "features", "unread"),
+    [
+        ("a,b,label", {}, ["a", "b"], ("label",)),
+        ("a,b,code", {"usual_labels": ["code"]}, ["a", "b"], ("code",)),
+        ("a,class,code", {"usual_labels": ["code"]}, ["a", "class"], ("code",)),
+        ("a,class", {"usual_labels": ["code"]}, ["a", "class"], ()),
+    ],
+)
+def test_labels_that_are_not_asked_for_are_not_features(tmp_path, header, options, features, unread) -> None:
+    path = tmp_path / "vectors.csv"
+    cells = ["1", "2", "Sports"] if unread else ["1", "2"]
+    path.write_text(f"{header}\n" + 3 * (",".join(cells) + "\n"))
+    data = read_dataset([path], labelled=False, **options)
+    assert data.feature_names == features
+    assert data.columns.get("ignored", ()) == unread

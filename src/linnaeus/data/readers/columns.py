@@ -130,6 +130,7 @@ class ColumnRoles:
     sequence: str | None
     split: str | None
     categorical: tuple[str, ...]
+    unread_labels: tuple[str, ...] = ()  # of documents whose labels are not asked for: not features either
 
     def roles(self, available: Sequence[str], features: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
         """What every column was read as, for `Dataset.columns`."""
@@ -185,12 +186,17 @@ def choose_columns(
 
     sequences = [name for name in usual(SEQUENCES) if _holds_sequences(name, (values or {}).get(name, ()))]
     texts = [name for name in available if name in options.usual_text and name not in taken]
-    if not labels and options.labelled:
-        labels = tuple(name for name in available if name in options.usual_labels and name not in taken)
-        taken |= set(labels)
+    unread: tuple[str, ...] = ()
+    if not labels:
+        found = tuple(name for name in available if name in options.usual_labels and name not in taken)
+        labels, unread = (found, ()) if options.labelled else ((), found)
+        taken |= set(found)
     if not labels:
         candidates = [name for name in usual(LABELS) if name not in texts]
-        labels = _labels(candidates, where) if options.labelled else ()
+        if options.labelled:
+            labels = _labels(candidates, where)
+        elif not options.usual_labels and (len(candidates) == 1 or first_of(candidates, SURE_LABELS)):
+            unread = _labels(candidates, where)
         taken |= {*labels, *candidates}
     texts = texts or usual(TEXT)
     if not text and sequence is None and sequences:
@@ -211,6 +217,7 @@ def choose_columns(
         sequence=sequence,
         split=first_of(usual(SPLITS), SPLITS),
         categorical=categorical,
+        unread_labels=unread,
     )
 
 

@@ -120,7 +120,7 @@ def _read(
 ) -> Dataset:
     if chosen.text or chosen.sequence:
         return _read_text(source, options, names, chosen, rows, separators)
-    numeric = [n for n in names if n not in {*chosen.labels, chosen.id, chosen.split}]
+    numeric = [n for n in names if n not in {*chosen.labels, *chosen.unread_labels, chosen.id, chosen.split}]
     values = dict(zip(names, first, strict=False))
     words = [n for n in numeric if not is_number(values.get(n, "")) and not is_missing(values.get(n, ""))]
     # The first line as it is, also where it was not recognised as a header: its cells are what users look for.
