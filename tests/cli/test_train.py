@@ -352,7 +352,8 @@ def test_few_labels_in_answers_are_noted_with_a_decoder(linnaeus, files) -> None
 def test_unknown_features_are_refused_with_an_example(linnaeus, files) -> None:
     train = ("train", "-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "m", "--features")
     result = linnaeus(*train, "char:2-4")
-    assert (result.code, "expected spectrum:N, for example spectrum:4 for substrings" in result.err) == (2, True)
+    assert (result.code, "or spectrum:N, for example spectrum:4 for substrings of 4 tokens" in result.err) == (2, True)
+    assert "did you mean 'rbf'?" in linnaeus(*train, "rbff").err
     assert linnaeus(*train, "spectrum:2-4", "--test-size", 0).code == 0
 
 

@@ -152,7 +152,8 @@ def _rows(found: NodeExplanation | Contrast, k: int) -> list[tuple[object, ...]]
         (f, float(c)) for f, c in zip(found.features[:k], found.contributions[:k], strict=True)
     ]
     rest = float(found.contributions[k:].sum())
-    rows += [(f"{len(found.contributions) - k} others", rest)] if rest else []
+    left = len(found.contributions) - k
+    rows += [(f"{left} {'other' if left == 1 else 'others'}", rest)] if rest else []
     rows.append(("constant", found.intercept))
     if found.origins is None or not _has_sources(found):
         return list(rows)

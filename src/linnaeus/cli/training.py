@@ -208,6 +208,9 @@ def _check_hashed(documents: Dataset, named: str, weighting: str | None, min_df:
         raise ParameterError(f"{option} has no effect with --features {named}: hashed features have no vocabulary.")
 
 
+_FEATURES = ("rbf", "hashed", "spectrum")  # by name
+
+
 def _string_features(
     documents: Dataset,
     reading: Reading,
@@ -220,6 +223,11 @@ def _string_features(
     """Features of sequences by name; options of texts are refused."""
     from linnaeus.features.named import string_features
 
+    if (name := named.partition(":")[0].strip()) not in _FEATURES:
+        raise ParameterError(
+            f"--features {named}: expected rbf, hashed:N or spectrum:N, for example spectrum:4 for substrings of 4 "
+            f"tokens{nearest(name, _FEATURES)}"
+        )
     _check_sequences(documents, f"--features {named}")
     if weighting is not None or reading.categorical:
         raise ParameterError("--weighting and --categorical have no effect with --features.")
