@@ -163,11 +163,23 @@ def settle(floating[:, ::1] W, floating[:, ::1] last, double momentum, const flo
         free(memory)
 
 
+cdef inline double conductance_above(double whole, double u, double r) noexcept nogil:
+    """What is above a link r: all that its upper vertex has, without what comes through the link from u below."""
+    cdef double rest = whole - r * u / (r + u)
+    return rest if rest > 0 else 0
+
+
+cdef inline double determined_share(double u, double rest, double r) noexcept nogil:
+    """q / (r + q) with q of u and ``rest`` in series."""
+    cdef double through = u * rest
+    return through / (r * (u + rest) + through + 1e-300)
+
+
 def links(const floating[:, ::1] information, const i64[::1] parent, const i64[::1] row, const double[::1] rho,
           Py_ssize_t n_inner, Py_ssize_t begin, Py_ssize_t end, double[::1] determined, double[::1] bend):
     """Of the links above all vertices, features begin .. end - 1: add s to ``determined``, s (1 - s) to ``bend``."""
     cdef Py_ssize_t n = parent.shape[0], v, k, f, m
-    cdef double r, u, through, rest, share, sum_s, sum_b
+    cdef double r, u, rest, share, sum_s, sum_b
     cdef double* U = <double*> malloc(n_inner * AT_ONCE * sizeof(double))  # later all conductance at the vertex
     cdef double* here
     cdef double* above
@@ -198,10 +210,8 @@ def links(const floating[:, ::1] information, const i64[::1] parent, const i64[:
                     here = U + row[v] * AT_ONCE
                     for k in range(m):
                         u = here[k]
-                        rest = above[k] - r * u / (r + u)
-                        rest = rest if rest > 0 else 0
-                        through = u * rest
-                        share = through / (r * (u + rest) + through + 1e-300)
+                        rest = conductance_above(above[k], u, r)
+                        share = determined_share(u, rest, r)
                         sum_s += share
                         sum_b += share * (1 - share)
                         here[k] = u + r * rest / (r + rest)
@@ -209,10 +219,8 @@ def links(const floating[:, ::1] information, const i64[::1] parent, const i64[:
                     known = &information[-1 - row[v], f]
                     for k in range(m):
                         u = known[k]
-                        rest = above[k] - r * u / (r + u)
-                        rest = rest if rest > 0 else 0
-                        through = u * rest
-                        share = through / (r * (u + rest) + through + 1e-300)
+                        rest = conductance_above(above[k], u, r)
+                        share = determined_share(u, rest, r)
                         sum_s += share
                         sum_b += share * (1 - share)
                 determined[v] += sum_s
