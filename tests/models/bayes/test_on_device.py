@@ -38,7 +38,7 @@ def test_weights_stay_where_they_are_when_precisions_change(monkeypatch) -> None
     stage = OnDevice(X, labels, np.ones(X.shape[0]), tree, GPUEngine("cpu"), joint=True)
     for _ in range(8):
         settled = stage(np.full((3, 1), 2.0), 1e-6, Clock(None)).weights[1:].copy()
-    monkeypatch.setattr(hblr, "_STEPS", 0)
+    monkeypatch.setattr(hblr, "_MODE_STEPS", 0)
     moved = stage(np.full((3, 1), 6.0), 1e-6, Clock(None)).weights[1:]
     np.testing.assert_allclose(moved, settled, atol=0.01)  # their parent still moves a little
 

@@ -11,7 +11,8 @@ The second is MacKay's: the logistic function of it is nearly the expected logis
 Modes by parts on a GPU: `stages.InTurn` with blocks of a thousand leaves, solved in dual variables.
 
 A leaf is w = w_parent + X'a / prec. The dual variables a of all leaves stay on the device from round to round and are
-the start of the next, whatever has become of parents and precisions.
+the start of the next, whatever has become of parents and precisions. Rare leaves are solved to their modes, as on the
+processor; others take a few Newton steps. Inner vertices are moved by the threads of the host.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ __all__ = ["HBLR", "OnDevice"]
 
 _BLOCK = 1024
 _TOLERANCE, _STEPS = 1e-6, 3
+_GAP, _MODE_STEPS = 0.2, 12  # rare leaves: gap for the square of the distance to the mode, and steps at most
 _VECTORS = 11  # arrays of the shape of the scores that a block holds at a time
 
 
@@ -67,6 +69,7 @@ class OnDevice(InTurn):
 
     duals: dict[int, Any] = field(default_factory=dict)
     documents: Any = None
+    buffers: dict[int, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         assert isinstance(self.engine, GPUEngine)
@@ -83,52 +86,89 @@ class OnDevice(InTurn):
                 "fit. engine='threads' needs no device memory."
             )
         super().__post_init__()
-        self.rare = False  # a few Newton steps a round instead of modes
+
+    @property
+    def host(self) -> Engine:
+        return get_engine("threads", None)
 
     def _solved(self, leaves: IntArray, tol: float) -> Iterator[tuple[IntArray, LeafModes]]:
         assert isinstance(self.engine, GPUEngine)
-        every = np.arange(self.tree.n_leaves)
         for part in blocks(self.tree.n_leaves, self.engine.columns or _BLOCK):
-            yield every[part], self._block(part)
+            some = leaves[np.searchsorted(leaves, part.start) : np.searchsorted(leaves, part.stop)]
+            if len(some):
+                yield some, self._block(part, some, tol)
 
-    def _block(self, part: slice) -> LeafModes:
+    def _block(self, part: slice, some: IntArray, tol: float) -> LeafModes:
+        """The leaves ``some`` of a block, whose dual variables are kept together."""
         import torch
-        from scipy import sparse
 
         from linnaeus.models.gpu.columns import LabelColumns, LossPairs
-        from linnaeus.models.gpu.documents import on_device, product, squares
+        from linnaeus.models.gpu.documents import product
         from linnaeus.models.gpu.newton import Newton
 
         assert isinstance(self.engine, GPUEngine)
         device = self.engine.device
-        if self.documents is None:
-            X = on_device(sparse.csr_array(self.X), device)
-            cost = torch.as_tensor(self.c.astype(np.float32), device=device)
-            self.documents = X, squares(X), cost
-        X, X_squares, cost = self.documents
-        leaves = self.tree.leaves[part]
-        Y = self.Y[:, part].tocoo()
+        X, X_squares, cost = self._documents()
+        leaves = self.tree.leaves[some]
+        Y = self.Y[:, some].tocoo()
         rows, columns = (torch.as_tensor(x.astype(np.int64), device=device) for x in (Y.row, Y.col))
-        prior = torch.as_tensor(self.prior[part], device=device)
-        centre = torch.as_tensor(self.weights[self.tree.parent[leaves]].astype(np.float32), device=device).T
+        prior = torch.as_tensor(self.prior[some], device=device)
+        centre = self._rows(self.tree.parent[leaves]).contiguous()
         system = LabelColumns(X, LossPairs("logistic", cost[:, None], rows, columns, cost[rows]), inverse=1 / prior)
-        A = self.duals.get(part.start)
-        if A is None:
-            A = torch.zeros((X.n_rows, len(leaves)), device=device)
-        else:  # weights X'A / prior stay where they were, or begin again where the precision is far from its last one
-            A *= (prior / torch.as_tensor(self.before[part], device=device)).nan_to_num(posinf=0.0).float()
-        start = product(X, centre.contiguous())
+        if part.start not in self.duals:
+            self.duals[part.start] = torch.zeros((X.n_rows, part.stop - part.start), device=device)
+        at = torch.as_tensor(some - part.start, device=device)
+        # Weights X'A / prior stay where they were, or begin again where the precision is far from its last one.
+        kept = (prior / torch.as_tensor(self.before[some], device=device)).nan_to_num(posinf=0.0).float()
+        A = self.duals[part.start][:, at] * kept
+        start = product(X, centre)
         newton = Newton(system, A, system.apply(A), start)
-        newton.run(_TOLERANCE, 1 if self.weights.dtype == np.float32 and not self.joint else _STEPS, measure=False)
-        self.duals[part.start] = newton.A
+        few = 1 if self.weights.dtype == np.float32 and not self.joint else _STEPS
+        limits = (_GAP * tol**2, _MODE_STEPS) if self.rare else (_TOLERANCE, few)
+        newton.run(*limits, measure=False)
+        self.duals[part.start][:, at] = newton.A
         S = newton.S + start
         W = centre + product(X.T, newton.A) / prior.float()
         slope, curvature = system.pairs.derivatives(S)[:2]
         distance = (product(X.T, newton.A + slope) / prior.float()).norm(dim=0)
-        before = torch.as_tensor(self.weights[leaves].astype(np.float32), device=device).T
-        moved, information = (W - before).double().norm(dim=0), product(X_squares, curvature).T
+        moved = torch.zeros(len(some), device=device, dtype=torch.float64)  # of rare leaves nobody asks for it
+        if not self.rare:
+            moved = (W - self._rows(leaves)).double().norm(dim=0)
+        information = product(X_squares, curvature).T
         parts = (W.T, system.pairs.value(S), distance, (W - centre).norm(dim=0), moved, information)
-        return LeafModes(*(tensor.cpu().numpy() for tensor in parts))
+        return LeafModes(*(self._received(number, tensor) for number, tensor in enumerate(parts)))
+
+    def _received(self, number: int, tensor: Any) -> FloatArray:
+        """A tensor in host memory that the next one of this number is written to: pinned memory is quickly filled."""
+        import torch
+
+        flat = tensor.contiguous().view(-1)
+        if number not in self.buffers or len(self.buffers[number]) < len(flat):
+            self.buffers[number] = torch.empty_like(flat, device="cpu", pin_memory=flat.is_cuda)
+        kept = self.buffers[number][: len(flat)]
+        kept.copy_(flat)
+        return np.asarray(kept.numpy().reshape(tensor.shape))
+
+    def _rows(self, vertices: IntArray) -> Any:
+        """Weights of some vertices on the device, features x vertices."""
+        import torch
+
+        assert isinstance(self.engine, GPUEngine)
+        return torch.as_tensor(self.weights[vertices].astype(np.float32, copy=False), device=self.engine.device).T
+
+    def _documents(self) -> Any:
+        """Documents, their squares and their weights on the device."""
+        import torch
+        from scipy import sparse
+
+        from linnaeus.models.gpu.documents import on_device, squares
+
+        assert isinstance(self.engine, GPUEngine)
+        if self.documents is None:
+            X = on_device(sparse.csr_array(self.X), self.engine.device)
+            cost = torch.as_tensor(self.c.astype(np.float32), device=self.engine.device)
+            self.documents = X, squares(X), cost
+        return self.documents
 
     def arrays(self) -> dict[str, Array]:
         return super().arrays() | {f"dual {start}": A.cpu().numpy() for start, A in self.duals.items()}

@@ -508,7 +508,8 @@ class InTurn:
             away += float((found.moved**2).sum())
             self.weights[leaves] = found.weights
             self.losses[part], self.distance[part], self.response[part] = found.losses, found.distance, found.response
-            self.norms[part] = np.einsum("ij,ij->i", found.weights, found.weights, dtype=np.float64)
+            if not self.rare:
+                self.norms[part] = np.einsum("ij,ij->i", found.weights, found.weights, dtype=np.float64)
             if not self.joint:
                 self.gamma[part] = _determined(found.information, prior[part, None])
             if self.information is not None:
@@ -581,7 +582,12 @@ class InTurn:
 
     def _by_features(self, task: Callable[[FloatArray, slice], FloatArray], array: FloatArray) -> FloatArray:
         """The sum of a task over blocks of features."""
-        return sum(local_engine(self.engine, None).map(task, blocks(array.shape[1], _FEATURES), array), np.zeros(()))
+        return sum(self.host.map(task, blocks(array.shape[1], _FEATURES), array), np.zeros(()))
+
+    @property
+    def host(self) -> Engine:
+        """Where inner vertices are moved."""
+        return local_engine(self.engine, None)
 
     @property
     def variance(self) -> FloatArray | None:
