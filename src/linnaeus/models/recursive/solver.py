@@ -399,8 +399,8 @@ class JointSolver:
         """Iterate until the certified gap is ``tol`` of the objective; False if it is not.
 
         ``after`` is called with the relative gap. ``save`` is called where a limit ends the iteration, before the last
-        certificate changes the state, and after sweeps without a measure where it is ``due``: a later run that continues
-        from there repeats what this one would do.
+        certificate changes the state, and after sweeps without a measure where it is ``due``: a later run that
+        continues from there repeats what this one would do.
         """
         self._begin(tol, max_iter)
         state = self.state
