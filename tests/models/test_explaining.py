@@ -58,6 +58,22 @@ def test_a_flat_model_explains_its_label_against_the_best_other_label_and_nothin
         pipe.explain("solve sparse array", node="python")
 
 
+@pytest.mark.parametrize("n_labels", [5, 40])  # rivals are scored one by one, or all at once
+def test_the_rival_of_a_label_is_the_best_of_all_others_but_its_ancestors(n_labels) -> None:
+    rng = np.random.default_rng(0)
+    edges = [("R", f"T{i}") for i in range(3)] + [(f"T{i % 3}", f"l{i}") for i in range(n_labels)]
+    X = rng.normal(size=(4 * n_labels, 10))
+    y = [[f"l{i % n_labels}"] if i % 7 else ["T0"] for i in range(len(X))]  # T0 is a label, and above others
+    model = OneVsRestSVM(Taxonomy.from_edges(edges), random_state=0).fit(X, y)
+    names, scores = [str(name) for name in model.classes_], model.decision_function(X)
+    for x, row in zip(X[:20], scores, strict=False):
+        (step,) = model.explain(x)
+        assert row[names.index(step.node)] == pytest.approx(step.score, rel=1e-5)
+        above = {str(model.taxonomy_.names[v]) for v in model.taxonomy_.ancestors(model.taxonomy_.index(step.node))}
+        others = {name: score for name, score in zip(names, row, strict=True) if name not in above | {step.node}}
+        assert step.against.rival == max(others, key=others.get)
+
+
 def test_kept_documents_are_found_again(tmp_path) -> None:
     texts = ["cats purr softly", "dogs bark loudly", "a cat and a dog", "roses smell"]
     labels = [["cat"], ["dog"], ["cat", "dog"], ["rose"]]

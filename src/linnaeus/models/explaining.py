@@ -40,6 +40,7 @@ from linnaeus.errors import DataError, LinnaeusError, ParameterError, nearest
 from linnaeus.models.mixed_scores import MixtureWeights, SourceScores
 from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
+from linnaeus.taxonomy.closure import places
 from linnaeus.typing import CSR, Array, FloatArray, IntArray, Matrix, ObjectArray
 
 if TYPE_CHECKING:
@@ -239,8 +240,9 @@ def best_answer(model: _Answering, X: Matrix, scores: FloatArray) -> int:
     int
         The number of the node; of equal scores the smallest.
     """
-    column_of = {v: i for i, v in enumerate(model.nodes_.tolist())}
-    answered: list[int] = [v for v in model.answers(X, closed=False).indices.tolist() if v in column_of]
+    answers = model.answers(X, closed=False)
+    column_of = places(model.nodes_, answers.shape[1])
+    answered: list[int] = answers.indices[column_of[answers.indices] >= 0].tolist()
     if not answered:
         return int(model.top_nodes(X, 1)[0][0, 0])
     return max(answered, key=lambda v: (scores[column_of[v]], -v))
@@ -254,10 +256,10 @@ def explain_path(
     ``weights_of(features, column)`` gives the weights of some features for one of the model's nodes.
     """
     taxonomy = model.taxonomy_
-    column_of = {int(v): i for i, v in enumerate(model.nodes_)}
+    column_of = places(model.nodes_, taxonomy.n_nodes)
     flat = not model.nested_
     way = taxonomy.path(target).tolist()
-    path = [v for v in ([target] if flat else way) if v in column_of]
+    path = [v for v in ([target] if flat else way) if column_of[v] >= 0]
     if not path:
         names = taxonomy.names
         hint = nearest(str(names[target]), names[model.nodes_])
@@ -272,7 +274,7 @@ def explain_path(
 
     def terms(v: int) -> tuple[float, FloatArray]:
         if v not in known:
-            column = column_of[v]
+            column = int(column_of[v])
             parts = values.astype(np.float64) * weights_of(features, column)
             known[v] = float(parts.sum() + intercept[column]), parts
         return known[v]
@@ -282,12 +284,14 @@ def explain_path(
     for v in path:
         score, parts = terms(v)
         constant = float(intercept[column_of[v]])
-        near = [] if flat else [u for u in _siblings(taxonomy, v) if u in column_of]
-        rivals = near or [u for u in column_of if u not in outside]
+        near = [] if flat else [u for u in _siblings(taxonomy, v) if column_of[u] >= 0]
+        rivals = np.array(near or model.nodes_[~np.isin(model.nodes_, list(outside))])
         against = None
-        if rivals:
-            few = len(rivals) <= (_FEW if flat else 2000)
-            rival = max(rivals, key=lambda u: (terms(u)[0], -u)) if few else _best(model, X, rivals)
+        if len(rivals):
+            if len(rivals) <= (_FEW if flat else 2000):
+                rival = max(rivals.tolist(), key=lambda u: (terms(u)[0], -u))
+            else:
+                rival = int(rivals[model._scores(X)[0, column_of[rivals]].argmax()])
             other, others = terms(rival)
             order = _largest(features, parts - others, k)
             away = constant - float(intercept[column_of[rival]])
@@ -303,13 +307,6 @@ def _siblings(taxonomy: Taxonomy, v: int) -> list[int]:
     above = [p for p in taxonomy.parents(v).tolist() if p != taxonomy.root]
     near = {c for p in above for c in taxonomy.children(p).tolist()} if above else set(taxonomy.tops.tolist())
     return sorted(near - {v})
-
-
-def _best(model: _Scored, X: Matrix, nodes: list[int]) -> int:
-    """The node of largest score among many."""
-    column_of = {int(v): i for i, v in enumerate(model.nodes_)}
-    scores = model._scores(X)[0, [column_of[v] for v in nodes]]
-    return nodes[int(scores.argmax())]
 
 
 def _largest(features: IntArray, contributions: FloatArray, k: int | None) -> IntArray:

@@ -81,7 +81,7 @@ def two_levels(n_docs: int, n_features: int) -> tuple[Taxonomy, np.ndarray, list
     return tax, X, [leaves[k] for k in scores.argmax(axis=1)]
 
 
-def test_the_gradient_of_the_scales_is_that_of_their_energy() -> None:
+def test_gradients_of_scales_and_branches_are_those_of_their_energy() -> None:
     tax, X, y = two_levels(20, 2)
     nodes = np.flatnonzero(np.isin(tax.names, sorted(set(y))))
     tree = label_tree(tax, nodes)
@@ -92,6 +92,12 @@ def test_the_gradient_of_the_scales_is_that_of_their_energy() -> None:
     _, gradient = posterior.scales_energy(t, eps)
     for i, unit in enumerate(1e-5 * np.eye(len(t))):
         above, below = (posterior.scales_energy(t + sign * unit, eps)[0] for sign in (1, -1))
+        assert gradient[i] == pytest.approx((above - below) / 2e-5, rel=1e-5, abs=1e-5)
+    q = np.append(t, eps)
+    value, gradient = posterior.joint_energy(q)
+    assert value == pytest.approx(posterior.scales_energy(t, eps)[0] + 0.5 * (eps**2).sum())
+    for i, unit in enumerate(1e-5 * np.eye(len(q))):
+        above, below = (posterior.joint_energy(q + sign * unit)[0] for sign in (1, -1))
         assert gradient[i] == pytest.approx((above - below) / 2e-5, rel=1e-5, abs=1e-5)
 
 

@@ -18,7 +18,10 @@ from linnaeus import RRSVM, RRLogistic, Taxonomy
 from linnaeus.engine import Forecast
 from linnaeus.errors import CheckpointError, ParameterError
 from linnaeus.models import checkpoint as checkpoint_module
-from linnaeus.models.recursive import rr
+from linnaeus.models.recursive import coupled, paths, rr
+from linnaeus.models.recursive.coupled import CoupledSolver
+from linnaeus.models.recursive.paths import PathSolver
+from linnaeus.models.recursive.solver import JointSolver
 
 EDGES = [("R", f"T{i}") for i in range(6)] + [(f"T{i}", f"T{i}.{j}") for i in range(6) for j in range(6)]
 
@@ -30,26 +33,44 @@ def problem(n_docs: int = 400) -> tuple[Taxonomy, sparse.csr_array, list[str]]:
     return Taxonomy.from_edges(EDGES), X, labels
 
 
+def prefer(solver: type[JointSolver]) -> None:
+    """Let a small problem with the squared hinge be solved by ``solver``."""
+    coupled._FEWEST_DOCUMENTS = 0 if solver is CoupledSolver else 10**9
+    paths._FEWEST_LEAVES = 0 if solver is PathSolver else 10**9
+
+
+@pytest.fixture
+def solvers_as_they_were(monkeypatch) -> None:
+    """Undo `prefer` after the test."""
+    monkeypatch.setattr(coupled, "_FEWEST_DOCUMENTS", coupled._FEWEST_DOCUMENTS)
+    monkeypatch.setattr(paths, "_FEWEST_LEAVES", paths._FEWEST_LEAVES)
+
+
 class Killed(Exception):
     pass
 
 
 @pytest.mark.parametrize(
-    ("kind", "settings", "dense"),
+    ("kind", "settings", "dense", "solver"),
     [
-        (RRSVM, {"loss": "hinge"}, False),
-        (RRSVM, {}, False),
-        (RRLogistic, {}, False),
-        (RRSVM, {"loss": "hinge"}, True),
-        (RRSVM, {"schedule": "colours"}, False),
+        (RRSVM, {"loss": "hinge"}, False, JointSolver),
+        (RRSVM, {}, False, JointSolver),
+        (RRSVM, {}, False, CoupledSolver),
+        (RRSVM, {}, False, PathSolver),
+        (RRLogistic, {}, False, CoupledSolver),
+        (RRSVM, {"loss": "hinge"}, True, JointSolver),
+        (RRSVM, {"schedule": "colours"}, False, JointSolver),
     ],
 )
-def test_a_fit_that_broke_off_goes_on_to_the_same_model(kind, settings, dense, tmp_path, monkeypatch) -> None:
+@pytest.mark.usefixtures("solvers_as_they_were")
+def test_a_fit_that_broke_off_goes_on_to_the_same_model(kind, settings, dense, solver, tmp_path, monkeypatch) -> None:
     tax, X, labels = problem()
     X = X.toarray().astype(float) if dense else X
+    prefer(solver)
     monkeypatch.setattr(checkpoint_module, "EVERY", 0.0)  # a commit at every occasion
     settings = {"tol": 1e-9, "max_iter": 30, "random_state": 0, **settings}
     expected = _quietly(kind(tax, **settings), X, labels)
+    assert isinstance(expected._joint.solver, solver)
     commits = []
 
     def stop_at_the_second(self) -> None:
@@ -120,25 +141,36 @@ def _quietly(model, X, labels):
 
 
 SCRIPT = """
-import sys
-import numpy as np
-from linnaeus import RRSVM
+import sys, time
 from linnaeus.models import checkpoint
-from tests.models.recursive.test_resume import problem
-import linnaeus.models.recursive.solver as solver, time
+from linnaeus.models.recursive import coupled, paths, solver
+from tests.models.recursive.test_resume import killed_fit, prefer
 checkpoint.EVERY = 0.0
-sweep = solver.JointSolver._sweep
-solver.JointSolver._sweep = lambda self: (sweep(self), time.sleep(0.02))
-tax, X, labels = problem()
+kind = next(getattr(m, sys.argv[2]) for m in (coupled, paths, solver) if sys.argv[2] in m.__all__)
+sweep = kind._sweep
+kind._sweep = lambda self: (sweep(self), time.sleep(0.1))
+prefer(kind)
 print("begins", flush=True)
-RRSVM(tax, loss="hinge", tol=1e-6, max_iter=200, random_state=0, checkpoint=sys.argv[1]).fit(X, labels)
+killed_fit(sys.argv[3], checkpoint=sys.argv[1])
 """
 
 
-def test_a_killed_process_loses_nothing_that_was_committed(tmp_path) -> None:
+def killed_fit(loss: str, **settings):
+    """The fit that `SCRIPT` runs."""
+    tax, X, labels = problem()
+    return _quietly(RRSVM(tax, loss=loss, tol=1e-6, max_iter=200, random_state=0, **settings), X, labels)
+
+
+@pytest.mark.parametrize(
+    ("solver", "loss"),
+    [(JointSolver, "hinge"), (CoupledSolver, "squared_hinge"), (PathSolver, "squared_hinge")],
+)
+@pytest.mark.usefixtures("solvers_as_they_were")
+def test_a_killed_process_loses_nothing_that_was_committed(solver, loss, tmp_path) -> None:
     folder = tmp_path / "kept"
     run = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(SCRIPT), str(folder)], stdout=subprocess.PIPE
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(SCRIPT), str(folder), solver.__name__, loss],
+        stdout=subprocess.PIPE,
     )
     assert run.stdout.readline() == b"begins\n"
     for _ in range(500):
@@ -147,11 +179,12 @@ def test_a_killed_process_loses_nothing_that_was_committed(tmp_path) -> None:
         time.sleep(0.02)
     time.sleep(0.3)
     os.kill(run.pid, signal.SIGKILL)
-    run.wait()
-    tax, X, labels = problem()
-    settings = {"loss": "hinge", "tol": 1e-6, "max_iter": 200, "random_state": 0}
-    again = _quietly(RRSVM(tax, checkpoint=folder, **settings), X, labels)
-    np.testing.assert_array_equal(again.weights_, _quietly(RRSVM(tax, **settings), X, labels).weights_)
+    assert run.wait() == -signal.SIGKILL
+    prefer(solver)
+    again, expected = killed_fit(loss, checkpoint=folder), killed_fit(loss)
+    assert type(expected._joint.solver) is solver
+    np.testing.assert_array_equal(again.weights_, expected.weights_)
+    assert (again.n_iter_, again.objective_) == (expected.n_iter_, expected.objective_)
 
 
 def test_a_checkpoint_of_another_fit_is_refused(tmp_path) -> None:

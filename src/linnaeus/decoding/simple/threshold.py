@@ -106,7 +106,7 @@ class Threshold(Decoder):
     def _decode(self, S: FloatArray, taxonomy: Taxonomy, columns: IntArray) -> CSR:
         if self.at_least_one and len(S) and not len(columns):
             raise DataError("There is no best label to answer with: no node has a score; at_least_one=False allows it.")
-        if self.at_least_one and columns.tolist() == [taxonomy.root]:
+        if self.at_least_one and len(columns) == 1 and columns[0] == taxonomy.root:
             return BestLabel()(S, taxonomy, columns)  # nothing else can be answered
         if self.closed and (columns == taxonomy.root).any():  # a bare set may hold the root, as labels may
             S, columns = S[:, columns != taxonomy.root], columns[columns != taxonomy.root]

@@ -26,10 +26,13 @@ Hamiltonian move, of all log tau and log sigma at fixed eps, takes phi along wit
 
     U(log tau, log sigma) = loss(scale * eps) + sum of 2 a t + b e^-2t over the scales, t = log tau or log sigma
 
-It is interwoven with the first (Y. Yu and X.-L. Meng, JCGS 20(3), 2011): each is quick where the other is slow.
+It is interwoven with the first (Y. Yu and X.-L. Meng, JCGS 20(3), 2011): each is quick where the other is slow. Where
+the data determine some directions of phi and leave others open, both are slow. Every few iterations a long move of
+scales and eps together, with the sum of the two energies, goes from one end of the posterior to the other.
 
 The mass of the moves is the curvature of the posterior at its mode, coordinate by coordinate, with the tau and sigma
-of the moment: these do not change during a move, so it leaves the posterior alone.
+of the moment, or for joint moves those of the middle of the burn-in: these do not change during a move, so it leaves
+the posterior alone.
 
 A Hamiltonian move with a diagonal mass goes far through many dimensions at once, exact in the limit:
 
@@ -185,6 +188,15 @@ class PathSum:
         prior, slope = self._scales_prior(t)
         return value - 0.5 * float((eps**2).sum()) + prior, slope + self._by_scale((gradient - eps) * eps)
 
+    def joint_energy(self, q: FloatArray) -> tuple[float, FloatArray]:
+        """Minus the log posterior of q, log tau, log sigma and the whitened branches in one row, and its gradient."""
+        n, n_scales = len(self.tree.inner), len(self.tree.inner) + self.X.shape[1]
+        t, eps = q[:n_scales], q[n_scales:].reshape(-1, self.X.shape[1])
+        value, gradient = self.energy(eps, self.scale(np.exp(t[:n]), np.exp(t[n:])))
+        prior, slope = self._scales_prior(t)
+        slope = slope + self._by_scale((gradient - eps) * eps)
+        return value + prior, np.concatenate([slope, gradient.ravel()])
+
     def _scales_prior(self, t: FloatArray) -> tuple[float, FloatArray]:
         """Minus the log prior of t = (log tau, log sigma), and its gradient."""
         n = len(self.tree.inner)
@@ -276,7 +288,7 @@ def sample_chain(posterior: PathSum, task: tuple[Sampling, int]) -> Chain:
     mode, bend = posterior.curvature(posterior.scale(tau, sigma))
     phi = mode + 0.1 * rng.standard_normal((n, d))  # chains begin apart
     step, drawn, first = Step(0.2), _Draws(), how.n_iter
-    scales_step, mass = Step(0.2), posterior.scales_mass(mode, bend)
+    scales_step, mass, joint_mass = Step(0.2), posterior.scales_mass(mode, bend), np.empty(0)
     places = np.unique(np.linspace(0, how.n_iter - how.burn_in - 1, how.n_kept).astype(int))
     with progress("sampling", how.n_iter, show=how.show) as advance:
         for number in range(how.n_iter):
@@ -294,6 +306,9 @@ def sample_chain(posterior: PathSum, task: tuple[Sampling, int]) -> Chain:
             scales, loss, taken = _move_scales(
                 posterior, np.log(np.append(tau, sigma)), eps, mass, scales_step.size, rng
             )
+            if number > how.burn_in // 2 and number % _LONG_EVERY == 0:
+                size = _LONG_STEP * min(step.size, scales_step.size)
+                scales, eps, loss = _move_jointly(posterior, scales, eps, joint_mass, size, rng)
             tau, sigma = np.exp(scales[: len(tau)]), np.exp(scales[len(tau) :])
             scale = posterior.scale(tau, sigma)
             phi = scale * eps
@@ -306,6 +321,7 @@ def sample_chain(posterior: PathSum, task: tuple[Sampling, int]) -> Chain:
             if number == how.burn_in // 2:  # curvature where the chain has got to, with scales of its size
                 bend = posterior.curvature(scale)[1]
                 step, scales_step, mass = Step(step.size), Step(scales_step.size), posterior.scales_mass(phi, bend)
+                joint_mass = np.append(mass, 1 + scale**2 * bend)
     return drawn.chain(step.size, first)
 
 
@@ -319,6 +335,17 @@ def _move_scales(
 
     t, at, chance = move(energy, t, energy(t), mass, size, _SCALES_LEAPFROG, rng)
     return t, posterior.loss_without_prior(t, at[0]), chance
+
+
+def _move_jointly(
+    posterior: PathSum, t: FloatArray, eps: FloatArray, mass: FloatArray, size: float, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray, float]:
+    """(logarithms of tau and sigma, eps, minus the log-likelihood) after a long move of all of them."""
+    q = np.append(t, eps)
+    n_steps = min(_MOST_STEPS, math.ceil(_LONG / size))
+    q, at, _ = move(posterior.joint_energy, q, posterior.joint_energy(q), mass, size, n_steps, rng)
+    t, eps = q[: len(t)], q[len(t) :].reshape(eps.shape)
+    return t, eps, posterior.loss_without_prior(t, at[0]) - 0.5 * float((eps**2).sum())
 
 
 @dataclass
@@ -355,6 +382,9 @@ class _Energy:
 
 _R_HAT = 1.05
 _SCALES_LEAPFROG = 5  # steps of a move of the scales
+_LONG_EVERY = 5  # iterations from one joint move of scales and branches to the next
+_LONG, _MOST_STEPS = 8.0, 400  # length of a joint move, in whitened units, and its steps
+_LONG_STEP = 0.6  # of the smaller step of the two other moves
 _LIGHT = 10**5  # documents x labels from which products are in single precision
 
 

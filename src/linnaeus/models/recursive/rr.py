@@ -293,15 +293,18 @@ class RecursiveModel(LongFit, AllNodes):
                 if saved is not None:
                     saved.save_if_due(solver)
 
-            def stopped() -> None:
+            def save() -> None:
                 if saved is not None:
                     saved.save(solver, weights=True)
+
+            def due() -> bool:
+                return saved is not None and saved.due
 
             leaves, network = solver.leaves, solver.inner.network
             smooth = isinstance(leaves, DenseLeaves) and self.schedule == "exact" and not solver.state.newton_done
             if smooth and solver.inner.prior is None and fits_newton(len(leaves.bound), network):
                 newton_start(solver, tol, clock)
-            converged = solver.run(tol, self.max_iter, clock, after, stopped)
+            converged = solver.run(tol, self.max_iter, clock, after, save, due)
         if saved is not None and solver.state.done:  # a fit that a limit stopped is continued, whatever its gap
             saved.save(solver, finished=True)
         self.n_iter_ = max(1, solver.state.sweep)

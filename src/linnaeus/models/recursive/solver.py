@@ -393,12 +393,14 @@ class JointSolver:
         max_iter: int,
         clock: Clock,
         after: Callable[[float], None],
-        stopped: Callable[[], None] = lambda: None,
+        save: Callable[[], None] = lambda: None,
+        due: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Iterate until the certified gap is ``tol`` of the objective; False if it is not.
 
-        ``after`` is called with the relative gap. ``stopped`` is called where a limit ends the iteration, before the
-        last certificate changes the state: a later run that continues from there repeats what this one would do.
+        ``after`` is called with the relative gap. ``save`` is called where a limit ends the iteration, before the last
+        certificate changes the state, and after sweeps without a measure where it is ``due``: a later run that
+        continues from there repeats what this one would do.
         """
         self._begin(tol, max_iter)
         state = self.state
@@ -424,6 +426,9 @@ class JointSolver:
             if not screening and state.sweep < state.next_measure:
                 if state.sweep >= state.next_move:
                     self._move_together()
+                if due():
+                    self._end()
+                    save()
                 continue
             objective, gap = self._measure(screening)
             state.next_measure = state.sweep + self._until(tol, gap / max(objective, np.finfo(float).tiny))
@@ -448,7 +453,7 @@ class JointSolver:
             self._move_together()
             after(gap / max(objective, np.finfo(float).tiny))
         self._end()
-        stopped()
+        save()
         self.certify()
         return self.gap <= tol * self.objective
 
@@ -456,7 +461,7 @@ class JointSolver:
         """What other sweeps need before the first one."""
 
     def _end(self) -> None:
-        """Bring the state to that of the last sweep, where a limit ends the iteration."""
+        """Bring the state to that of the last sweep, to be saved."""
 
     def _until(self, tol: float, gap: float) -> int:
         """Sweeps until the next measure: until the gap may be small enough, if it continues to fall as it did last."""

@@ -126,8 +126,13 @@ class JointCheckpoint:
             solver.newton_at = np.array(store.get("newton")["along"])
         return True
 
+    @property
+    def due(self) -> bool:
+        """Whether it is time to write the state again."""
+        return self._pace.due
+
     def save_if_due(self, solver: JointSolver) -> None:
-        if self._pace.due:
+        if self.due:
             self.save(solver)
 
     def save(self, solver: JointSolver, *, finished: bool = False, weights: bool = False) -> None:
