@@ -7,6 +7,7 @@ import pytest
 
 import linnaeus
 from linnaeus import (
+    LexicalModel,
     Mixture,
     NodeSVM,
     OneVsRestLogistic,
@@ -283,3 +284,25 @@ def test_a_mixture_of_words_and_of_characters_is_explained_by_words() -> None:
     assert set(step.origins) == {"word"}
     assert step.score == pytest.approx(step.intercept + sum(parts.values()))
     assert step.against.margin == pytest.approx(step.against.intercept + step.against.contributions.sum())
+
+
+def test_nodes_without_documents_do_not_win_because_a_source_is_sure_of_the_others() -> None:
+    """Perfectly separable documents of one label, and label texts that never occur: nothing speaks for an inner node."""
+    tax = Taxonomy.from_edges([("Animals", "Cats"), ("Animals", "Dogs"), ("Plants", "Roses"), ("Plants", "Trees")])
+    words = {"Cats": "purr meow kitten", "Dogs": "bark puppy leash", "Roses": "petal thorn bloom", "Trees": "trunk leaf"}
+    y = list(words) * 20
+    rng = np.random.default_rng(0)
+    texts = [f"{words[label]} filler{rng.integers(9)} filler{rng.integers(9)}" for label in y]
+    sources = [("words", Pipeline(RRLogistic(random_state=0), TextFeatures(min_df=1))), ("labels", LexicalModel())]
+    with pytest.warns(UserWarning, match="No label of the taxonomy stands in any"):
+        model = Mixture(sources, tax, cv=3).fit(texts, y)
+    assert {"Animals", "Plants"} <= set(model.classes_)
+    noisy = ["meow filler1 filler2 filler3", "thorn filler4 filler5", "filler6 filler7", "nothing of this is known"]
+    assert model.predict(noisy[:2]).tolist() == ["Cats", "Roses"]
+    assert set(model.predict(noisy[2:])) <= set(words)
+    P = model.predict_proba(noisy)
+    inner = [list(model.classes_).index(name) for name in ("Animals", "Plants")]
+    assert P[:, inner].max() < 0.02
+    step = model.explain(noisy[0], node="Animals")[-1]
+    assert step.score == pytest.approx(model.decision_function(noisy[:1])[0, inner[0]])
+    assert step.score == pytest.approx(step.constant + sum(source.contribution for source in step.sources))

@@ -606,7 +606,7 @@ class _Explainer:
             name = str(self.taxonomy.names[rival])
             away = margin - sum(difference.values())
             against = Contrast(name, self.score(rival), margin, away, *_largest_named(difference, k))
-        constant = float(self.mixture.intercept[self.column_of[v]])
+        constant = self.score(v) - sum(source.contribution for source in sources)
         rest = self.score(v) - sum(terms.values())
         features, parts, origins = _largest_named(terms, k)
         return MixtureExplanation(

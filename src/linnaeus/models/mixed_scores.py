@@ -23,7 +23,11 @@ They are raised beyond their log-odds (`raised`, which probabilities do not have
 more documents stay among the ten best of a document nearly as often as in the best source for them (a share of
 ``unseen_cost`` may be lost), and micro-F1 is not expected to fall by a larger share.
 Where nodes with one document are few, and for the soft-max, weights are those of parents, and the constant is that with
-which the expected number of labels is met; the soft-max is not raised.
+which the expected number of labels is met; the soft-max is not raised. There a node u without documents is compared
+with the others by what every source says about both, since a source that does not know u says nothing about it,
+however sure it is of the others:
+
+    t_u(x) = lse_v t_v(x) + b + sum_s w_us (z_su(x) - lse_v z_sv(x)),      v: all nodes with documents
 
 Where it counts which label comes first (`learn_first`), t is a soft-max as well, also where documents have several
 labels, and nodes with 0, 1-2, 3-5, 6-19 and more documents share one curve of every source: weights of single nodes say
@@ -208,6 +212,9 @@ class MixtureWeights:
     raised : ndarray of shape (n_labels,)
         What ``intercept`` has beyond log-odds, so that nodes without documents are among the best of a document; 0
         unless given, as in model folders written before it was stored.
+    relative : ndarray of int, shape (n_relative,)
+        Columns of the nodes of a soft-max that have no documents, whose scores are relative to those of the others;
+        none unless given.
     """
 
     names: list[str]
@@ -225,6 +232,7 @@ class MixtureWeights:
     n_iter: int
     closed: bool = True
     raised: FloatArray = field(default_factory=lambda: np.zeros(0))
+    relative: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __post_init__(self) -> None:
         if not np.size(self.raised):
@@ -251,10 +259,15 @@ class MixtureWeights:
         ]
 
     def mix(self, Z: Sequence[FloatArray]) -> FloatArray:
-        """The weighted sum of log-odds."""
+        """The weighted sum of log-odds; of nodes without documents in a soft-max relative to the other nodes."""
         mixed = self.intercept + self.weights[:, 0] * Z[0]
         for s in range(1, len(Z)):
             mixed += self.weights[:, s] * Z[s]
+        if len(self.relative):
+            from scipy.special import logsumexp
+
+            others = [logsumexp(np.delete(part, self.relative, axis=1), axis=1) for part in (mixed, *Z)]
+            mixed[:, self.relative] += others[0][:, None] - np.stack(others[1:], 1) @ self.weights[self.relative].T
         return mixed
 
     def of_node(self, node: str | int, taxonomy: Taxonomy) -> dict[str, float]:
@@ -555,7 +568,8 @@ def _with_unseen(
         name: np.concatenate([getattr(learned, name), np.broadcast_to(value, (len(new), *np.shape(value)[1:]))])[at]
         for name, value in added.items()
     }
-    return replace(learned, **joined)
+    relative = np.flatnonzero(np.isin(nodes, new)) if learned.single else learned.relative
+    return replace(learned, relative=relative, **joined)
 
 
 def _curves_of_unseen(
@@ -696,8 +710,10 @@ def _curves_of_parents(
     found = replace(learned, nodes=new, prior=prior, **curves)
     mixed = found.mix(found.log_odds(scores))
     if learned.single:
-        odds = logsumexp(mixed, axis=1) - logsumexp(learned(some, taxonomy), axis=1)
-        constant = _shift(odds, expected)
+        rows = slice(0, len(mixed))
+        Z = learned.log_odds([one.over(rows, taxonomy, learned.nodes, closed=False) for one in some.values()])
+        mixed -= np.stack([logsumexp(part, axis=1) for part in Z], 1) @ weights.T
+        constant = _shift(logsumexp(mixed, axis=1), expected)
     else:
         constant = _shift(mixed.ravel(), share)
     return {**curves, "intercept": np.full(len(new), constant)}

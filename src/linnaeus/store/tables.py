@@ -357,6 +357,7 @@ _TABLES: dict[str, str] = {
         n_iter int
         closed? bool
         raised float[labels]
+        relative? int[relative] below labels unique
         """,
     "LabelTree": """
         parent int[vertices] from -1 below vertices
