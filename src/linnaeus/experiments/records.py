@@ -149,6 +149,8 @@ class Figures:
 class Run(Figures):
     """One model on the problem; it has figures if ``status`` is "done" or "stopped early".
 
+    ``maps`` are the kernel maps of the parts as `linnaeus train --features` takes them, None for a part without one.
+
     Examples
     --------
     >>> run = Run(model="RRSVM", status="done", seconds={"fit": 2.0, "predict": 0.5})
@@ -162,6 +164,7 @@ class Run(Figures):
     note: str | None = None
     parameters: dict[str, object] = field(default_factory=dict)
     features: str | None = None
+    maps: list[str | None] = field(default_factory=list)
     cut: str | None = None
     held_out: float | None = None
     tried: list[Attempt] = field(default_factory=list)
