@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def test_the_next_command_keeps_what_training_needs() -> None:
 def _features_of(command: str, documents: Dataset, **more):
     """The features that `linnaeus train` makes of the options of a command."""
     words = shlex.split(command)
-    given = {name: value for name, value in zip(words, words[1:], strict=False) if name.startswith("--")}
+    given = {name: value for name, value in pairwise(words) if name.startswith("--")}
     analysed = common.AnalyserOptions(analyser=given.get("--analyser"), ngrams=given.get("--ngrams"))
     return training.make_features(
         documents,
