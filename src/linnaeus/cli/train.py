@@ -126,7 +126,7 @@ class ModelOptions(common.Group):
     @property
     def is_auto(self) -> bool:
         """Whether the model is chosen by a search."""
-        return self.name.lower() == "auto"
+        return self.name.lower() in ("auto", "autoclassifier")
 
     @property
     def is_untuned(self) -> bool:
