@@ -21,6 +21,7 @@ from linnaeus import (
 from linnaeus.decoding import TopScores
 from linnaeus.errors import LinnaeusError, ParameterError, StoreError
 from linnaeus.features.dense import DenseFeatures
+from linnaeus.features.kernel_map import KernelMap
 from linnaeus.features.text import TextFeatures
 from linnaeus.metrics import hierarchical_f1
 from linnaeus.tuning import held_out_scores
@@ -119,6 +120,26 @@ def test_contributions_of_sources_and_of_features_sum_to_the_score(single) -> No
                 assert source.explanation is not None
                 assert source.explanation.node == source.node
     assert "sources: " in str(model.explain(X[[0]], k=2)[0])
+
+
+def test_a_source_behind_a_map_explains_itself_by_the_same_features() -> None:
+    X, y = documents(taxonomy("tree"))
+    maps = [
+        (name, Pipeline(OneVsRestSVM(random_state=0), KernelMap(None, 20, gamma=g)))
+        for name, g in (("a", 0.1), ("b", 0.3))
+    ]
+    X = X.toarray() if hasattr(X, "toarray") else X
+    pipe = Pipeline(Mixture(maps, taxonomy("tree"), cv=3)).fit(X, y, feature_names=[f"x{j}" for j in range(X.shape[1])])
+    steps = pipe.explain(X[0])
+    step = steps[-1]
+    assert step.approximate
+    assert set(step.features) <= {f"x{j}" for j in range(X.shape[1])}
+    assert len(step.features) > 0
+    assert step.score == pytest.approx(step.intercept + step.contributions.sum())
+    assert step.score == pytest.approx(step.constant + sum(source.contribution for source in step.sources))
+    assert "<td>(constant)</td><td></td>" in steps._repr_html_()
+    exact = Pipeline(Mixture(two(), taxonomy("tree"), cv=3)).fit(X, y).explain(X[0])
+    assert not exact[-1].approximate
 
 
 def test_a_mixture_of_texts_explains_itself_by_words() -> None:

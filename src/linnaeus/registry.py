@@ -134,7 +134,7 @@ COMPOSED: dict[str, ModelEntry] = {
     ),
     "Mixture": ModelEntry(
         "linnaeus.mixture",
-        "several models as one: their calibrated scores, with weights at every node that are pulled towards its parents",
+        "several models as one: their calibrated scores, with weights at every node, pulled towards its parents",
     ),
 }
 
@@ -188,7 +188,9 @@ def find_model(name: str) -> str:
             raise ParameterError(
                 f"{name!r} is made of several models, and one is expected here (see `linnaeus models {name}`)"
             ) from None
-        raise ParameterError(f"{name!r} is not a model{nearest(name, [*ALL_MODELS, *COMPOSED])} (see `linnaeus models`)") from None
+        raise ParameterError(
+            f"{name!r} is not a model{nearest(name, [*ALL_MODELS, *COMPOSED])} (see `linnaeus models`)"
+        ) from None
 
 
 def resolve(name: str) -> Any:
