@@ -122,6 +122,21 @@ def test_contributions_of_sources_and_of_features_sum_to_the_score(single) -> No
     assert "sources: " in str(model.explain(X[[0]], k=2)[0])
 
 
+def test_documents_of_weight_0_are_as_if_left_out_of_given_folds_and_scores() -> None:
+    tax = taxonomy("tree")
+    X, y = documents(tax)
+    n = len(y)
+    weights = np.where(np.arange(n) % 4 == 0, 0.0, 1.0)
+    kept = np.flatnonzero(weights)
+    folds = [(np.setdiff1d(np.arange(n), part), part) for part in np.array_split(np.arange(n), 3)]
+    small = [tuple(np.searchsorted(kept, part[np.isin(part, kept)]) for part in pair) for pair in folds]
+    expected = Mixture(two(), tax, cv=small).fit(X[kept], [y[i] for i in kept]).decision_function(X)
+    weighted = Mixture(two(), tax, cv=iter(folds)).fit(X, y, weights)  # folds may be read once only
+    np.testing.assert_allclose(weighted.decision_function(X), expected)
+    held = [held_out_scores(model.set_params(taxonomy=tax), X, y, cv=folds, sample_weight=weights) for _, model in two()]
+    np.testing.assert_allclose(Mixture(two(), tax).fit(X, y, weights, held_out=held).decision_function(X), expected)
+
+
 def test_a_source_behind_a_map_explains_itself_by_the_same_features() -> None:
     X, y = documents(taxonomy("tree"))
     maps = [
