@@ -133,7 +133,9 @@ def test_documents_of_weight_0_are_as_if_left_out_of_given_folds_and_scores() ->
     expected = Mixture(two(), tax, cv=small).fit(X[kept], [y[i] for i in kept]).decision_function(X)
     weighted = Mixture(two(), tax, cv=iter(folds)).fit(X, y, weights)  # folds may be read once only
     np.testing.assert_allclose(weighted.decision_function(X), expected)
-    held = [held_out_scores(model.set_params(taxonomy=tax), X, y, cv=folds, sample_weight=weights) for _, model in two()]
+    held = [
+        held_out_scores(model.set_params(taxonomy=tax), X, y, cv=folds, sample_weight=weights) for _, model in two()
+    ]
     np.testing.assert_allclose(Mixture(two(), tax).fit(X, y, weights, held_out=held).decision_function(X), expected)
 
 

@@ -52,6 +52,12 @@ def test_c_and_cut_of_a_named_model_are_tuned(linnaeus, files) -> None:
     assert low <= report["search"]["value"] <= high
 
 
+def test_an_infinite_pull_can_be_given(linnaeus, files) -> None:
+    result = linnaeus(*train(files, "--model", "RRSVM", "--C", 1, "--set", "pull=inf", "--decoder", "own"))
+    assert result.code == 0, result.err
+    assert package.load(files / "model").model_.pull == float("inf")
+
+
 def test_a_given_C_is_kept_and_the_cut_chosen(linnaeus, files) -> None:
     result = linnaeus(*train(files, *NAMED, "--C", 7, "--budget", ""))
     assert "choosing the cut of OneVsRestSVM by hierarchical f1 of held-out documents (given: C=7" in result.err
@@ -124,6 +130,7 @@ def test_too_few_documents_to_hold_any_out_are_said_to_be(linnaeus, files) -> No
         (("--budget", "1m", "--max-time", "5"), "Give --budget or --max-time"),
         (("--budget", "0", "--measure", "micro_f1"), "with --budget 0 nothing is chosen"),
         (("--budget", "5", "--measure", "speed"), "--measure speed: expected hierarchical_f1"),
+        (("--budget", "5", "--measure", "micro_f"), "precision_at_1; did you mean 'micro_f1'?"),
         (("--budget", "soon"), "--budget"),
         (("--budget", "5", "--set", "tols=1"), "no model has it"),
         (("--budget", "5", "--set", "n_samples=1"), "No model of the search has the parameters n_samples"),

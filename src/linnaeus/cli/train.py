@@ -16,7 +16,7 @@ import typer
 
 from linnaeus.cli import common, mixing, training
 from linnaeus.cli.common import STARTED, JsonOption, note, note_columns, print_json, print_table
-from linnaeus.errors import DataError, ParameterError, check_choice
+from linnaeus.errors import DataError, ParameterError, check_choice, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -456,7 +456,8 @@ def _check_measure(chosen: ModelOptions) -> None:
     try:
         check_measure(chosen.measure)
     except ParameterError:
-        raise ParameterError(f"--measure {chosen.measure}: expected {', '.join(MEASURES)}.") from None
+        hint = nearest(chosen.measure, MEASURES)
+        raise ParameterError(f"--measure {chosen.measure}: expected {', '.join(MEASURES)}{hint}") from None
     if chosen.is_untuned:
         raise ParameterError("--measure: with --budget 0 nothing is chosen by a measure.")
 

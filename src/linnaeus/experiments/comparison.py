@@ -22,12 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from linnaeus import metrics
-from linnaeus.auto.candidates import PLAIN
+from linnaeus.auto.candidates import FLAT, PLAIN
 from linnaeus.auto.evaluate import OWN, of_answers
 from linnaeus.experiments.candidates import flat_models
 from linnaeus.experiments.experiment import Experiment
 from linnaeus.experiments.measures import MAIN, document_tables, pooled_f1, size_groups
-from linnaeus.experiments.records import Comparison, Run, SizeComparison, ranked_by
+from linnaeus.experiments.records import MEASURED, Comparison, Run, SizeComparison, ranked_by
 from linnaeus.experiments.run_folder import RunFolder
 from linnaeus.metrics.auprc import as_node_scores
 from linnaeus.metrics.sets import by_document
@@ -194,7 +194,9 @@ def chosen_by_train(runs: list[Run]) -> Run | None:
 
 
 def choice(runs: list[Run], measure: str) -> str:
-    """What `linnaeus train` would choose, in one sentence; empty without held-out values.
+    """What `linnaeus train` would choose, in one sentence; empty where nothing was measured.
+
+    Without held-out values there were too few documents to hold any out.
 
     Examples
     --------
@@ -203,6 +205,8 @@ def choice(runs: list[Run], measure: str) -> str:
     'On held-out training documents linnaeus train would choose RRSVM (cut expected): micro-F1 0.6000.'
     """
     run = chosen_by_train(runs)
+    if run is None and any(one.status in MEASURED for one in runs):
+        return f"There are too few training documents to hold any out: linnaeus train would take {FLAT} as it is."
     if run is None:
         return ""
     how = [f"features: {run.features}"] if run.features not in (None, PLAIN) else []

@@ -246,10 +246,10 @@ def plain_value(value: str) -> object:
 
     Examples
     --------
-    >>> plain_value("0.5"), plain_value("None"), plain_value("word")
-    (0.5, None, 'word')
+    >>> plain_value("0.5"), plain_value("inf"), plain_value("None"), plain_value("word")
+    (0.5, inf, None, 'word')
     """
     try:
         return json.loads(value)
     except json.JSONDecodeError:
-        return {"True": True, "False": False, "None": None}.get(value, value)
+        return {"True": True, "False": False, "None": None, "inf": float("inf")}.get(value, value)
