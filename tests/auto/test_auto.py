@@ -437,17 +437,6 @@ def test_scikit_learn_takes_it_as_one_of_its_own(estimator, check) -> None:
     check(estimator)
 
 
-def test_a_measure_that_is_the_same_for_all_candidates_is_said_to_be() -> None:
-    X, y = np.zeros((40, 2)), ["AA", "AA", "AA", "AB"] * 10
-    model = AutoClassifier(TAX, budget=60).fit(X, y, models=["OneVsRestSVM", "OneVsRestLogistic"])
-    (said,) = [note for note in model.report_.notes if note.startswith("All candidates")]
-    assert said.startswith("All candidates have the same hierarchical f1 on the held-out documents")
-    assert model.report_.chosen.candidate == first_candidate("OneVsRestSVM")
-    X, y = rings()
-    model = AutoClassifier(TAX, budget=60).fit(X, y, models=["OneVsRestSVM"])
-    assert not [note for note in model.report_.notes if note.startswith("All candidates")]
-
-
 def test_a_parameter_that_no_model_for_the_documents_has_is_refused() -> None:
     X, y = rings()
     with pytest.raises(ParameterError, match="None of the models that fit the documents has all of pull"):

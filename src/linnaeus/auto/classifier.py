@@ -34,7 +34,6 @@ __all__ = ["LAST_FIT_FOLDER", "AutoClassifier"]
 LAST_FIT_FOLDER = "fit-"  # beginning of the names of checkpoints of last fits
 _LONGEST_LAST = 4.0  # times its forecast that the last fit may take
 
-_SAME = 1e-9  # largest difference between values that are equal but for rounding
 _STEPS, _MANY = 500, 2_000  # nodes up to which, and held-out documents from which, curves are isotonic
 
 
@@ -44,12 +43,6 @@ class _Fixed(NamedTuple):
     model: str
     parameters: Mapping[str, object]
     decoder: Decoder | str | None
-
-
-def _all_equal(report: AutoReport) -> bool:
-    """Whether the measure is the same for all candidates, of which there are several; all may be without an error."""
-    values = [one.value for one in report.tried if one.n_docs == report.chosen.n_docs and np.isfinite(one.value)]
-    return len(values) > 1 and max(values) < 1.0 and max(values) - min(values) < _SAME
 
 
 class AutoClassifier(ClassifierMixin, BaseEstimator):
@@ -232,11 +225,6 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
             return None
         if found is None:
             warn_user(f"There are {Y.shape[0]} documents, too few to hold any out: {fixed.model} is taken as it is.")
-        elif _all_equal(found[0]):
-            found[0].notes.append(
-                f"All candidates have the same {found[0].measure.replace('_', ' ')} on the held-out documents: it does "
-                "not tell which one is better, and the first one is taken."
-            )
         return found
 
     def _last_checkpoint(self, *chosen: object) -> str | None:
