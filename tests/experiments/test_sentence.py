@@ -121,3 +121,17 @@ def test_without_held_out_values_train_would_take_the_flat_model_whatever_the_te
     assert recommended(Result(best="RRSVM", runs=found)).model == "OneVsRestSVM"
     assert recommended(Result(best="RRSVM", runs=runs(RRSVM=0.9))) is None
     assert choice([Run(model="RRSVM", status="no time")], F) == ""
+
+
+def test_nearly_equal_runs_are_decided_by_all_documents_in_folds() -> None:
+    found = [
+        Run(model="MulticlassSVM", status="done", held_out=0.975, in_folds=0.95),
+        Run(model="OneVsRestSVM", status="done", held_out=0.965, in_folds=0.96),
+        Run(model="RRSVM", status="done", held_out=0.9, in_folds=0.99),
+        Run(model="HM3", status="done", held_out=0.97),
+    ]
+    said = choice(found, F)
+    assert "would choose OneVsRestSVM: hierarchical F1 0.9650 (0.9600 with every one held out once)." in said
+    assert recommended(Result(runs=found)).model == "OneVsRestSVM"
+    found[0].in_folds = None  # there was no time
+    assert "would choose MulticlassSVM: hierarchical F1 0.9750." in choice(found, F)

@@ -212,7 +212,7 @@ def _of_one_part(run: Run) -> tuple[dict[str, object], str | None]:
     """The parameters and the kernel map of one part: of those with a map or without, whichever are more, the part with
     the (upper) median of C. C depends on the lengths of vectors, so that both are of the same part."""
     lists = [value for value in run.parameters.values() if isinstance(value, list)]
-    n_parts = max([1, len(run.maps), *map(len, lists)])
+    n_parts = max([1, len(run.maps or ()), *map(len, lists)])
     earlier = "rbf" if "rbf map" in (run.features or "") else None  # of runs that were kept without their maps
     maps = run.maps or [earlier] * n_parts
     mapped = [part for part in range(n_parts) if maps[part] is not None]

@@ -72,6 +72,7 @@ def try_model(experiment: Experiment, name: str, limit: float) -> tuple[Run, CSR
         maps=[_map_name(pipe) for pipe in trial.pipelines],
         cut=_joined(report.chosen.cut for report in reports),
         held_out=float(np.mean([report.value for report in reports])) if reports else None,
+        in_folds=_mean_in_folds(reports),
         tried=[attempt for report in reports for attempt in _attempts(report, trial.pipelines[0])],
         seconds={key: round(value, 3) for key, value in trial.seconds.items()},
         peak_memory_mb=_peak_memory(),
@@ -182,6 +183,12 @@ def _joined(values: object) -> str | None:
     """One value, or the values of the parts in order."""
     found = list(dict.fromkeys(str(value) for value in values))  # type: ignore[attr-defined]
     return ", ".join(found) or None
+
+
+def _mean_in_folds(reports: list[AutoReport]) -> float | None:
+    """The mean value with every document held out once; None where that was not measured for all parts."""
+    values = [report.refined.value for report in reports if report.refined is not None]
+    return float(np.mean(values)) if values and len(values) == len(reports) else None
 
 
 def _map_name(pipe: Pipeline) -> str | None:
