@@ -70,6 +70,7 @@ def test_the_usual_sources_share_the_features(linnaeus, files) -> None:
     assert model.model_.mixture_.names == ["OneVsRestSVM", "RRLogistic"]
     assert model.features_ is not None
     assert model.model_.sources_[1].C == 2
+    assert "OneVsRestSVM; RRLogistic" in linnaeus("models", files / "model").out
 
 
 @pytest.mark.parametrize(
