@@ -21,7 +21,7 @@ def test_the_model_is_chosen_unless_one_is_named(linnaeus, files) -> None:
     assert result.code == 0, result.err
     for word in ("chosen:", "held-out hierarchical f1", "95% interval", "flat baseline"):
         assert word in result.out
-    assert "choosing features and model, C and the cut by hierarchical f1 of held-out documents" in result.err
+    assert "choosing features, model, C and the cut by hierarchical f1 of held-out documents" in result.err
     model = package.load(files / "model")
     assert model.predict(["a kitten with a whisker"]).tolist() == ["Cats"]
     assert model.predict_proba(["a kitten"]).shape == (1, 4)

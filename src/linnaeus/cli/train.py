@@ -403,7 +403,7 @@ class SearchPlan:
         return "C" not in self.parameters and (self.model is None or "C" in _known(self.model))
 
     def __str__(self) -> str:
-        parts = ["features and model"] if self.model is None else []
+        parts = ["features", "model"] if self.model is None else []
         parts += ["C"] if self._tunes_C else []
         parts += ["the cut"] if self.decoder is None else []
         what = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
