@@ -22,6 +22,7 @@ from linnaeus import (
 from linnaeus.decoding import TopScores
 from linnaeus.errors import LinnaeusError, ParameterError, StoreError
 from linnaeus.features.dense import DenseFeatures
+from linnaeus.features.kernel_map import KernelMap
 from linnaeus.features.text import TextFeatures
 from linnaeus.metrics import hierarchical_f1
 from linnaeus.tuning import held_out_scores
@@ -120,6 +121,43 @@ def test_contributions_of_sources_and_of_features_sum_to_the_score(single) -> No
                 assert source.explanation is not None
                 assert source.explanation.node == source.node
     assert "sources: " in str(model.explain(X[[0]], k=2)[0])
+
+
+def test_documents_of_weight_0_are_as_if_left_out_of_given_folds_and_scores() -> None:
+    tax = taxonomy("tree")
+    X, y = documents(tax)
+    n = len(y)
+    weights = np.where(np.arange(n) % 4 == 0, 0.0, 1.0)
+    kept = np.flatnonzero(weights)
+    folds = [(np.setdiff1d(np.arange(n), part), part) for part in np.array_split(np.arange(n), 3)]
+    small = [tuple(np.searchsorted(kept, part[np.isin(part, kept)]) for part in pair) for pair in folds]
+    expected = Mixture(two(), tax, cv=small).fit(X[kept], [y[i] for i in kept]).decision_function(X)
+    weighted = Mixture(two(), tax, cv=iter(folds)).fit(X, y, weights)  # folds may be read once only
+    np.testing.assert_allclose(weighted.decision_function(X), expected)
+    held = [
+        held_out_scores(model.set_params(taxonomy=tax), X, y, cv=folds, sample_weight=weights) for _, model in two()
+    ]
+    np.testing.assert_allclose(Mixture(two(), tax).fit(X, y, weights, held_out=held).decision_function(X), expected)
+
+
+def test_a_source_behind_a_map_explains_itself_by_the_same_features() -> None:
+    X, y = documents(taxonomy("tree"))
+    maps = [
+        (name, Pipeline(OneVsRestSVM(random_state=0), KernelMap(None, 20, gamma=g)))
+        for name, g in (("a", 0.1), ("b", 0.3))
+    ]
+    X = X.toarray() if hasattr(X, "toarray") else X
+    pipe = Pipeline(Mixture(maps, taxonomy("tree"), cv=3)).fit(X, y, feature_names=[f"x{j}" for j in range(X.shape[1])])
+    steps = pipe.explain(X[0])
+    step = steps[-1]
+    assert step.approximate
+    assert set(step.features) <= {f"x{j}" for j in range(X.shape[1])}
+    assert len(step.features) > 0
+    assert step.score == pytest.approx(step.intercept + step.contributions.sum())
+    assert step.score == pytest.approx(step.constant + sum(source.contribution for source in step.sources))
+    assert "<td>(constant)</td><td></td>" in steps._repr_html_()
+    exact = Pipeline(Mixture(two(), taxonomy("tree"), cv=3)).fit(X, y).explain(X[0])
+    assert not exact[-1].approximate
 
 
 def test_a_mixture_of_texts_explains_itself_by_words() -> None:

@@ -10,7 +10,7 @@ are taken as they are, since the tool has not learned from these documents.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -190,7 +190,9 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         Mixture
             The model itself.
         """
-        self._ready = None if held_out is None else list(held_out), None if fitted is None else list(fitted)
+        rows = _weighted_rows(sample_weight)
+        held = None if held_out is None else [_of_rows(one, rows) for one in held_out]
+        self._ready = held, None if fitted is None else list(fitted), rows
         try:
             super().fit(X, y, sample_weight)
         finally:
@@ -284,9 +286,9 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
                 raise DataError("y has no label but the root, which every document has.")
         require_two_classes(problem, self.nodes_)
         sources = self._prepared(problem.taxonomy)
-        held, fitted = self._ready
+        held, fitted, rows = self._ready
         if held is None:
-            folds = _folds(problem.Y, problem.taxonomy, self.cv, self.random_state)
+            folds = _folds(problem.Y, problem.taxonomy, self.cv, self.random_state, rows)
             how: dict[str, Any] = {"cv": folds, "random_state": self.random_state, "verbose": self.verbose}
             held = [
                 _held_out(model, self._input_of(name, model, problem.X), problem.Y, problem.weights, **how)
@@ -578,8 +580,38 @@ def _scores_of(source: Any, S: FloatArray) -> SourceScores:
     return SourceScores(S, inner.nodes_, bool(inner.nested_), bool(inner.conditional_scores))
 
 
-def _folds(Y: CSR, taxonomy: Taxonomy, cv: Any, random_state: int | None) -> Any:
-    """Pairs of rows; whole numbers of folds do not depend on the order in which nodes are numbered."""
+def _weighted_rows(sample_weight: Any) -> IntArray | None:
+    """Rows of the documents with a positive weight, which alone are learned from; None where all have one.
+
+    Weights that are not numbers are refused later.
+    """
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return None if weights.ndim != 1 or (weights > 0).all() else np.flatnonzero(weights > 0)
+
+
+def _of_rows(held: HeldOutScores, rows: IntArray | None) -> HeldOutScores:
+    """The scores of these documents alone, which are numbered among them."""
+    if rows is None:
+        return held
+    kept = np.flatnonzero(np.isin(held.documents, rows))
+    documents = np.searchsorted(rows, held.documents[kept])
+    own = None if held.own is None else held.own[kept]
+    return replace(held, S=held.S[kept], Y=held.Y[kept], documents=documents, own=own)
+
+
+def _folds(Y: CSR, taxonomy: Taxonomy, cv: Any, random_state: int | None, rows: IntArray | None = None) -> Any:
+    """Pairs of rows; whole numbers of folds do not depend on the order in which nodes are numbered.
+
+    Pairs that are given number all documents, of which ``rows`` are learned from.
+    """
+    if isinstance(cv, Iterable):  # all sources have the same
+        pairs = [(np.asarray(train), np.asarray(test)) for train, test in cv]
+        if rows is None:
+            return pairs
+        return [tuple(np.searchsorted(rows, part[np.isin(part, rows)]) for part in pair) for pair in pairs]
     if isinstance(cv, bool) or not isinstance(cv, (int, np.integer)) or cv < 2 or Y.shape[0] < 2:
         return cv
     by_name = np.argsort(taxonomy.names.astype(str), kind="stable")

@@ -8,7 +8,7 @@ from typing import Any
 
 from linnaeus.errors import ParameterError, nearest
 
-__all__ = ["ALL_MODELS", "DOCUMENT_MODELS", "MODELS", "STORABLE", "ModelEntry", "find_model", "resolve"]
+__all__ = ["ALL_MODELS", "COMPOSED", "DOCUMENT_MODELS", "MODELS", "STORABLE", "ModelEntry", "find_model", "resolve"]
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,19 @@ DOCUMENT_MODELS: dict[str, ModelEntry] = {
 }
 ALL_MODELS: dict[str, ModelEntry] = {**MODELS, **DOCUMENT_MODELS}
 
+# What `linnaeus train --model` takes besides models: they are made of them.
+COMPOSED: dict[str, ModelEntry] = {
+    "auto": ModelEntry(
+        "linnaeus.auto",
+        "the default of train: features, model, C and cut that are best on held-out documents, or a mixture",
+        ("AutoClassifier",),
+    ),
+    "Mixture": ModelEntry(
+        "linnaeus.mixture",
+        "several models as one: their calibrated scores, with weights at every node, pulled towards its parents",
+    ),
+}
+
 # What a model file may name besides models. Nothing else is ever imported on load.
 STORABLE: dict[str, str] = {
     "Calibrator": "linnaeus.decoding.probability.curves",
@@ -167,10 +180,17 @@ def find_model(name: str) -> str:
     'OneVsRestSVM'
     """
     known = {alias.lower(): key for key, entry in ALL_MODELS.items() for alias in (key, *entry.aliases)}
+    composed = {alias.lower() for key, entry in COMPOSED.items() for alias in (key, *entry.aliases)}
     try:
         return known[name.lower()]
     except KeyError:
-        raise ParameterError(f"{name!r} is not a model{nearest(name, ALL_MODELS)} (see `linnaeus models`)") from None
+        if name.lower() in composed:
+            raise ParameterError(
+                f"{name!r} is made of several models, and one is expected here (see `linnaeus models {name}`)"
+            ) from None
+        raise ParameterError(
+            f"{name!r} is not a model{nearest(name, [*ALL_MODELS, *COMPOSED])} (see `linnaeus models`)"
+        ) from None
 
 
 def resolve(name: str) -> Any:

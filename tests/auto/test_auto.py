@@ -437,6 +437,12 @@ def test_scikit_learn_takes_it_as_one_of_its_own(estimator, check) -> None:
     check(estimator)
 
 
+def test_a_parameter_that_no_model_for_the_documents_has_is_refused() -> None:
+    X, y = rings()
+    with pytest.raises(ParameterError, match="None of the models that fit the documents has all of pull"):
+        AutoClassifier(budget=60).fit(X, y, parameters={"pull": 1.0})  # the labels are a flat list
+
+
 def test_what_is_given_is_not_searched() -> None:
     X, y = sets(60)
     model = AutoClassifier(TAX, budget=60).fit(

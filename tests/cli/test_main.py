@@ -26,7 +26,7 @@ def test_help_and_version(linnaeus) -> None:
 
 def test_models_are_listed_with_one_line_each(linnaeus) -> None:
     report = json.loads(linnaeus("models", "--json").out)
-    assert [entry["name"] for entry in report] == list(registry.ALL_MODELS)
+    assert [entry["name"] for entry in report] == [*registry.ALL_MODELS, *registry.COMPOSED]
     assert all("\n" not in entry["summary"] for entry in report)
     assert "OneVsRestSVM" in linnaeus("models").out
 

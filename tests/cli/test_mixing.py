@@ -48,6 +48,20 @@ def test_a_mixture_of_named_sources_answers_nodes_without_documents_and_explains
     )
 
 
+def test_sources_and_the_constant_sum_to_the_score(linnaeus, files) -> None:
+    _train(linnaeus, files, "--model", "mixture", "--set", "cv=2")
+    asked = "explain", files / "model", "--document", "wheezing at night"
+    steps = json.loads(linnaeus(*asked, "--json").out)
+    for step in steps:
+        spoke = [source["contribution"] for source in step["mixed"]]
+        assert len(spoke) == 2
+        assert sum(spoke) + step["mixed_constant"] == pytest.approx(step["score"])
+    shown = [line.split() for line in linnaeus(*asked).out.splitlines()]
+    after = next(i for i, words in enumerate(shown) if words[:3] == ["source", "weight", "contribution"])
+    constant = next(words for words in shown[after:] if words[:1] == ["constant"])
+    assert float(constant[1]) == pytest.approx(steps[0]["mixed_constant"], abs=1e-4)
+
+
 def test_the_usual_sources_share_the_features(linnaeus, files) -> None:
     _train(linnaeus, files, "--model", "mixture", "--set", "RRLogistic__C=2", "--set", "cv=2")
     from linnaeus import store
@@ -56,6 +70,7 @@ def test_the_usual_sources_share_the_features(linnaeus, files) -> None:
     assert model.model_.mixture_.names == ["OneVsRestSVM", "RRLogistic"]
     assert model.features_ is not None
     assert model.model_.sources_[1].C == 2
+    assert "OneVsRestSVM; RRLogistic" in linnaeus("models", files / "model").out
 
 
 @pytest.mark.parametrize(

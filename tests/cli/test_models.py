@@ -26,6 +26,31 @@ def test_most_parameters_of_a_model_are_documented(name):
     assert all(said.values())
 
 
+@pytest.mark.parametrize("name", ["mixture", "auto", "AutoClassifier"])
+def test_what_is_made_of_models_has_a_page(linnaeus, name):
+    shown, found = linnaeus("models", name), json.loads(linnaeus("models", name, "--json").out)
+    assert (shown.code, found["name"]) == (0, "Mixture" if name == "mixture" else "auto")
+    assert found["summary"] in shown.out
+    assert all(line in shown.out for line in found["usage"])
+    assert all(found["descriptions"].values())
+    assert ("--sources" if name == "mixture" else "--budget") in shown.out
+
+
+def test_every_option_of_the_page_of_auto_is_one_of_train(linnaeus):
+    words = linnaeus("models", "auto").out.split()
+    options = [word for word in words if word.startswith("--")]
+    assert {"--measure", "--seed", "--jobs", "--checkpoint"} <= set(options)
+    helped = linnaeus("train", "--help").out
+    assert all(option in helped for option in options)
+
+
+def test_a_mixture_is_not_one_of_the_models_that_are_compared(linnaeus, files):
+    result = linnaeus("shootout", "-d", files / "docs.jsonl", "--models", "RRSVM,Mixture", "-o", files / "report")
+    assert result.code == 2
+    assert "'Mixture' is made of several models, and one is expected here" in result.err
+    assert "did you mean 'Mixture'" in linnaeus("models", "Mixtur").err
+
+
 def test_types_are_not_taken_for_descriptions():
     class Numpydoc:
         """A class.

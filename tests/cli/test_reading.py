@@ -67,11 +67,15 @@ def test_a_document_that_loses_its_only_label_is_not_trained_on_in_silence(linna
     taxonomy = table("t.csv", "parent,child", [("all", "sport"), ("all", "vote")])
     arguments = ("train", "-d", file, "-t", taxonomy, "-o", tmp_path / "m", "--unknown", "drop")
     result = linnaeus(*arguments)
-    assert result.code == 1
-    assert "1 of 21 documents have no label" in result.err
+    assert result.code == 0
+    assert "1 of 21 labels were dropped: 1 name is not in the taxonomy ('weather'" in result.err
+    assert "1 of 21 documents has no other label and is left out" in result.err
+    assert "20 documents, " in result.err
     result = linnaeus(*arguments, "--unlabelled", "drop")
     assert result.code == 0
     assert "1 of 21 documents have no label and are left out" in result.err
+    assert "no other label" not in result.err
+    assert "21 documents, " in linnaeus(*arguments, "--unlabelled", "keep").err
 
 
 def test_an_unknown_header_is_not_a_document(linnaeus, table, tmp_path):

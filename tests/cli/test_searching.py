@@ -21,7 +21,7 @@ def test_the_model_is_chosen_unless_one_is_named(linnaeus, files) -> None:
     assert result.code == 0, result.err
     for word in ("chosen:", "held-out hierarchical f1", "95% interval", "flat baseline"):
         assert word in result.out
-    assert "choosing features and model, C and the cut by hierarchical f1 of held-out documents" in result.err
+    assert "choosing features, model, C and the cut by hierarchical f1 of held-out documents" in result.err
     model = package.load(files / "model")
     assert model.predict(["a kitten with a whisker"]).tolist() == ["Cats"]
     assert model.predict_proba(["a kitten"]).shape == (1, 4)
@@ -50,6 +50,12 @@ def test_c_and_cut_of_a_named_model_are_tuned(linnaeus, files) -> None:
     assert all(one["C"] is not None for one in report["search"]["tried"]), "C is chosen, not given"
     low, high = report["search"]["interval"]
     assert low <= report["search"]["value"] <= high
+
+
+def test_an_infinite_pull_can_be_given(linnaeus, files) -> None:
+    result = linnaeus(*train(files, "--model", "RRSVM", "--C", 1, "--set", "pull=inf", "--decoder", "own"))
+    assert result.code == 0, result.err
+    assert package.load(files / "model").model_.pull == float("inf")
 
 
 def test_a_given_C_is_kept_and_the_cut_chosen(linnaeus, files) -> None:
@@ -124,6 +130,7 @@ def test_too_few_documents_to_hold_any_out_are_said_to_be(linnaeus, files) -> No
         (("--budget", "1m", "--max-time", "5"), "Give --budget or --max-time"),
         (("--budget", "0", "--measure", "micro_f1"), "with --budget 0 nothing is chosen"),
         (("--budget", "5", "--measure", "speed"), "--measure speed: expected hierarchical_f1"),
+        (("--budget", "5", "--measure", "micro_f"), "precision_at_1; did you mean 'micro_f1'?"),
         (("--budget", "soon"), "--budget"),
         (("--budget", "5", "--set", "tols=1"), "no model has it"),
         (("--budget", "5", "--set", "n_samples=1"), "No model of the search has the parameters n_samples"),

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+import shlex
+from itertools import pairwise
 
+import numpy as np
 import pytest
 
+from linnaeus.auto.candidates import feature_variants, map_width
+from linnaeus.cli import common, training
 from linnaeus.cli.shootout import train_command
+from linnaeus.data import Dataset
 from linnaeus.experiments.records import Run
+from linnaeus.features import DenseFeatures, KernelMap, TextFeatures
+from linnaeus.features.named import kernel_map_name
 
 
 def test_documents_become_a_report(linnaeus, files) -> None:
@@ -58,6 +66,110 @@ def test_the_next_command_keeps_what_training_needs() -> None:
     run = Run(model="RRSVM", status="done", parameters={"C": [1.0, 3.0, 10.0], "loss": "hinge"})
     expected = "linnaeus train -ddocs.csv --labels 'my label' --model RRSVM --set C=3 --set loss=hinge --output model"
     assert train_command(given, run) == expected
+
+
+def _features_of(command: str, documents: Dataset, **more):
+    """The features that `linnaeus train` makes of the options of a command."""
+    words = shlex.split(command)
+    given = {name: value for name, value in pairwise(words) if name.startswith("--")}
+    analysed = common.AnalyserOptions(analyser=given.get("--analyser"), ngrams=given.get("--ngrams"))
+    return training.make_features(
+        documents,
+        common.TrainingReading(),
+        weighting=given.get("--weighting"),
+        min_df=int(given["--min-df"]) if "--min-df" in given else None,
+        named=given.get("--features"),
+        embedding=given.get("--embedding"),
+        terms=analysed.parameters(),
+        **more,
+    )
+
+
+@pytest.mark.parametrize("clip", [None, 1.5])
+def test_the_next_command_has_the_map_of_the_run(clip: float | None) -> None:
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(1000, 4)), rng.normal(size=(5, 4))
+    documents = Dataset(X, source="a.csv")
+    variants = feature_variants(None, X, 3, n_docs=len(X))
+    maps = {name: made for name, made in variants.items() if isinstance(made, KernelMap)}
+    assert {"rbf map", "wider rbf map", "narrower rbf map of 1,000 landmarks"} <= set(maps)
+    for name, made in maps.items():
+        made.set_params(gamma=map_width(name) / 7, clip=clip)  # as a search does
+        run = Run(model="RRSVM", status="done", parameters={"C": 3.0}, features=name, maps=[kernel_map_name(made)])
+        command = train_command(["shootout", "-d", "a.csv", "--seed", "3"], run)
+        again = _features_of(command, documents, model={"random_state": 3})
+        assert isinstance(again.features, DenseFeatures)
+        # A shoot-out standardises vectors before the search.
+        same = clone_of(again, features=None)
+        assert {**same.get_params(), "clip": None} == {**made.get_params(), "clip": None}
+        assert np.array_equal(same.fit(X).transform(new), made.fit(X).transform(new))
+
+
+def clone_of(made: KernelMap, **changed) -> KernelMap:
+    return KernelMap(**{**made.get_params(deep=False), **changed})
+
+
+@pytest.mark.parametrize(
+    "given", [[], ["--min-df", "2"], ["--min-df=3"], ["--ngrams", "1-2"], ["--analyser", "words", "--ngrams=1-3"]]
+)
+def test_the_next_command_has_the_text_features_of_the_shootout(given, monkeypatch) -> None:
+    monkeypatch.setattr("linnaeus.auto.candidates._can_embed", lambda features: True)
+    monkeypatch.setattr("linnaeus.features.word_vectors.open_vectors", lambda name: None)
+    texts = ["one two", "two three"] * 10
+    documents = Dataset(fields={"text": texts}, source="a.csv")
+    usual = _features_of(shlex.join(["linnaeus", "train", *_split(given)]), documents)
+    assert isinstance(usual, TextFeatures)
+    X = TextFeatures().fit_transform(texts)
+    variants = dict(feature_variants(usual, X, 0, n_docs=20, n_labels=2, length=7.0))
+    assert {"characters", "log2 weighting", "words, characters and wordllama"} <= set(variants)
+    for name, made in variants.items():
+        if name == "texts":
+            continue
+        command = train_command(["shootout", "-d", "a.csv", *given], Run(model="RRSVM", status="done"), name)
+        again = _features_of(shlex.join(_split(shlex.split(command))), documents)
+        assert _values(again) == _values(made), (name, command)
+
+
+def _split(arguments: list[str]) -> list[str]:
+    """--name=value as two arguments."""
+    return [part for one in arguments for part in (one.split("=", 1) if one.startswith("--") else [one])]
+
+
+def _values(features) -> dict[str, object]:
+    """Parameters, with those of features inside; those that change nothing here are left out."""
+    return {key: value for key, value in features.get_params().items() if key not in ("features", "texts")}
+
+
+def test_the_next_command_takes_all_from_one_fold() -> None:
+    run = Run(
+        model="RRSVM",
+        status="done",
+        parameters={"C": [30.0, 1.0, 2.0], "learn": ["closed", None, "frontier"]},
+        maps=[None, "rbf:600,gamma=0.5", "rbf:600,gamma=0.25,clip=3.0"],
+    )
+    command = train_command(["shootout", "-d", "a.csv", "--folds", "3"], run)
+    assert "--set C=2 --set learn=frontier --features rbf:600,gamma=0.25,clip=3.0" in command
+    run.parameters["C"] = [30.0, 2.0, 1.0]
+    command = train_command(["shootout", "-d", "a.csv", "--folds", "3"], run)
+    assert "--set C=2 --features rbf:600,gamma=0.5 " in command
+
+
+def test_the_map_of_a_shootout_is_in_its_command(linnaeus, tmp_path, monkeypatch) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 3))
+    rows = [f"{a},{b},{c},{'near' if a * a + b * b < 1.3 else 'far'}" for a, b, c in X.round(3)]
+    (tmp_path / "a.csv").write_text("\n".join(["x,y,z,label", *rows]) + "\n")
+    given = ["shootout", "-d", tmp_path / "a.csv", "--models", "BSVM", "--budget", "1m", "-o", tmp_path / "report"]
+    monkeypatch.setattr("sys.argv", ["linnaeus", *map(str, given)])
+    result = linnaeus(*given)
+    assert result.code == 0, result.err
+    found = json.loads((tmp_path / "report" / "shootout.json").read_text())
+    (run,) = found["runs"]
+    assert "rbf map" in run["features"]
+    assert run["maps"][0].startswith("rbf:600,gamma=")
+    assert f"--features {run['maps'][0]}" in found["next_step"]
+    trained = linnaeus(*shlex.split(found["next_step"])[1:-1], tmp_path / "model", "--json")
+    assert trained.code == 0, trained.err
 
 
 def test_a_given_test_file_is_measured_on(linnaeus, files) -> None:

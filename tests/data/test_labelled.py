@@ -47,8 +47,21 @@ def test_a_document_that_loses_its_only_label_has_none() -> None:
     with pytest.warns(UserWarning, match="1 of 2 labels were dropped"):
         kept, Y = prepare_labels(data, topics, unknown="drop", unlabelled="drop")
     assert (len(kept), Y.toarray().tolist()) == (1, [[1, 0]])
-    with pytest.warns(UserWarning, match="dropped"), pytest.raises(DataError, match="1 of 2 documents have no label"):
-        prepare_labels(data, topics, unknown="drop")
+    with pytest.warns(UserWarning, match="dropped: 1 name is"):
+        kept, Y = prepare_labels(data, topics, unknown="drop", unlabelled="keep")
+    assert (len(kept), Y.toarray().tolist()) == (2, [[1, 0], [0, 0]])
+    with pytest.warns(UserWarning, match="1 of 2 documents has no other label and is left out"):
+        kept, Y = prepare_labels(data, topics, unknown="drop")
+    assert (len(kept), Y.toarray().tolist()) == (1, [[1, 0]])
+
+
+@pytest.mark.filterwarnings("ignore:.*labels were dropped")
+def test_a_document_that_never_had_a_label_is_refused_also_where_unknown_labels_are_dropped() -> None:
+    topics = Taxonomy.flat(["A", "B"])
+    with pytest.raises(DataError, match="1 of 3 documents have no label, the first at docs.csv, document 2"):
+        prepare_labels(documents([["A"], ["x"], []]), topics, unknown="drop")
+    with pytest.raises(DataError, match="None of the 2 documents of docs.csv has a label that is in the taxonomy"):
+        prepare_labels(documents([["x"], ["x"]]), topics, unknown="drop")
 
 
 def test_annotations_are_joined_by_id(tmp_path: Path) -> None:

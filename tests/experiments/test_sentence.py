@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from linnaeus.experiments.comparison import sentence
-from linnaeus.experiments.records import Comparison, Run, SizeComparison
+from linnaeus.experiments.comparison import choice, sentence
+from linnaeus.experiments.records import Comparison, Result, Run, SizeComparison
+from linnaeus.experiments.shootout import recommended
 
 F = "hierarchical_f1"
 
@@ -110,3 +111,27 @@ def test_one_model_or_none_is_compared_with_nothing() -> None:
 def test_a_lead_of_less_than_a_tenth_of_a_point_is_no_lead_however_certain_it_is() -> None:
     said = sentence(runs(RRSVM=0.8, OneVsRestSVM=0.7998), [row("flat", "RRSVM", "OneVsRestSVM", 0.0002, 0.0001)], F)
     assert said.endswith("flat one: RRSVM and flat OneVsRestSVM are equal in hierarchical F1.")
+
+
+def test_without_held_out_values_train_would_take_the_flat_model_whatever_the_test_documents_say() -> None:
+    found = runs(RRSVM=0.9, OneVsRestSVM=0.5)
+    assert choice(found, F) == (
+        "There are too few training documents to hold any out: linnaeus train would take OneVsRestSVM as it is."
+    )
+    assert recommended(Result(best="RRSVM", runs=found)).model == "OneVsRestSVM"
+    assert recommended(Result(best="RRSVM", runs=runs(RRSVM=0.9))) is None
+    assert choice([Run(model="RRSVM", status="no time")], F) == ""
+
+
+def test_nearly_equal_runs_are_decided_by_all_documents_in_folds() -> None:
+    found = [
+        Run(model="MulticlassSVM", status="done", held_out=0.975, in_folds=0.95),
+        Run(model="OneVsRestSVM", status="done", held_out=0.965, in_folds=0.96),
+        Run(model="RRSVM", status="done", held_out=0.9, in_folds=0.99),
+        Run(model="HM3", status="done", held_out=0.97),
+    ]
+    said = choice(found, F)
+    assert "would choose OneVsRestSVM: hierarchical F1 0.9650 (0.9600 with every one held out once)." in said
+    assert recommended(Result(runs=found)).model == "OneVsRestSVM"
+    found[0].in_folds = None  # there was no time
+    assert "would choose MulticlassSVM: hierarchical F1 0.9750." in choice(found, F)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -116,6 +118,19 @@ def test_a_width_that_is_given_clips_nothing_unless_asked() -> None:
     asked = KernelMap(gamma=0.1, clip=2.0).fit(X, y)
     expected = KernelMap(gamma=0.1).fit(np.clip(X, *asked.limits_))
     np.testing.assert_allclose(asked.transform(X), expected.transform(np.clip(X, *asked.limits_)), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "words"), [(0.5, "hardly any two documents are alike"), (1e-6, "all documents are nearly alike")]
+)
+def test_a_width_far_from_the_distances_of_documents_is_warned_of(gamma: float, words: str) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 64))  # the median squared distance is near 128
+    with pytest.warns(UserWarning, match=rf"gamma={gamma:g} is .* times 1 / \(median squared distance\).*{words}"):
+        KernelMap(gamma=gamma).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KernelMap(gamma=0.03).fit(X)
+        KernelMap().fit(X, ["a", "b"] * 30)
 
 
 def test_folders_written_before_vectors_were_clipped_load() -> None:

@@ -12,6 +12,7 @@ from linnaeus.answering.documents import reading_features
 if TYPE_CHECKING:
     from linnaeus.answering.documents import SavedModel
     from linnaeus.decoding.probability.curves import Calibrator
+    from linnaeus.models.base import TaxonomyClassifier
 
 __all__ = ["saved_model"]
 
@@ -27,6 +28,7 @@ def saved_model(folder: str | PathLike[str], loaded: SavedModel) -> dict[str, ob
     weights = getattr(reading_features(loaded), "weights_", None)
     return {
         "model": type(model).__name__,
+        "sources": _sources(model),
         "C": getattr(model, "C", None),
         "documents": about.get("documents", getattr(model, "n_docs_", None)),
         "labels": len(model.nodes_),
@@ -44,6 +46,21 @@ def saved_model(folder: str | PathLike[str], loaded: SavedModel) -> dict[str, ob
         "saved": saved.isoformat(" ", "seconds"),
         "bytes": size,
     }
+
+
+def _sources(model: TaxonomyClassifier) -> str | None:
+    """The sources of a mixture: their names, models and features; None for other models."""
+    mixture = getattr(model, "mixture_", None)
+    if mixture is None:
+        return None
+    said = []
+    for name, source in zip(mixture.names, vars(model)["sources_"], strict=True):
+        features = getattr(source, "features_", None)
+        kind = type(getattr(source, "estimator", source)).__name__ + (
+            "" if features is None else f" on {type(features).__name__}"
+        )
+        said.append(name if name == kind else f"{name}: {kind}")
+    return "; ".join(said)
 
 
 def _calibration(calibrator: Calibrator | None) -> str:

@@ -50,11 +50,13 @@ def plain_explanation(
     step: NodeExplanation, taxonomy: Taxonomy, k: int, near: Sequence[Neighbour] | None = None
 ) -> dict[str, object]:
     """An explanation as plain values, with the k largest contributions."""
+    from linnaeus.models.explaining import MixtureExplanation
+
     evidence = evidence_of(step)
     more: dict[str, object] = {"evidence": evidence} if evidence else {}
-    spoke = getattr(step, "sources", ())
-    if spoke:
-        more["mixed"] = [{"source": s.name, "weight": s.weight, "contribution": s.contribution} for s in spoke]
+    if isinstance(step, MixtureExplanation):  # these and the constant sum to the score, as contributions do
+        more["mixed"] = [{"source": s.name, "weight": s.weight, "contribution": s.contribution} for s in step.sources]
+        more["mixed_constant"] = step.constant
     if step.against is not None:
         rival = step.against
         more["against"] = {

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from linnaeus.auto.candidates import Candidate, make_model
+from linnaeus.auto.candidates import Candidate, make_model, parameters_of
 from linnaeus.auto.evaluate import OWN, Evaluator, check_measure, cut_measure
 from linnaeus.auto.search import FLAT, LAST_FIT, TUNED, AutoReport, search
 from linnaeus.data.check import Problem, check_labels, check_weights
@@ -218,7 +218,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         except CheckpointError:
             raise
         except LinnaeusError as error:
-            if models is not None:  # the model that was asked for refuses the documents
+            # The model that was asked for refuses the documents, or the flat one does not have what was asked for.
+            if models is not None or not set(fixed.parameters) <= set(parameters_of(fixed.model)):
                 raise
             warn_user(f"Nothing was searched: {error} {fixed.model} is taken.")
             return None

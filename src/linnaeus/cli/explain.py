@@ -120,13 +120,15 @@ def _show(step: NodeExplanation, taxonomy: Taxonomy, k: int, near: Sequence[Neig
     how = " (approximate: changes when a feature is left out)" if step.approximate else ""
     title = f"{taxonomy.display(step.node)}: score {step.score:+.4f}{how}"
     from linnaeus.answering.explanations import evidence_of
+    from linnaeus.models.explaining import MixtureExplanation
 
     for line in evidence_of(step):
         print(line)
     print_table(_columns(step, "contribution"), _rows(step, k), title=title)
-    spoke = [(source.name, source.weight, source.contribution) for source in getattr(step, "sources", ())]
-    if spoke:
-        print_table(["source", "weight", "contribution"], spoke)
+    if isinstance(step, MixtureExplanation):
+        spoke = [(source.name, source.weight, source.contribution) for source in step.sources]
+        rows = [*spoke, ("constant", None, step.constant)]
+        print_table(["source", "weight", "contribution"], rows, title="  by source:")
     rival = step.against
     if rival is not None:
         title = f"  rather than {taxonomy.display(rival.rival)} ({rival.rival_score:+.4f}): by {rival.margin:+.4f}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -30,7 +30,7 @@ def models(
 
     linnaeus models model/
     """
-    from linnaeus.registry import ALL_MODELS
+    from linnaeus.registry import ALL_MODELS, COMPOSED
 
     if name is not None and Path(name).is_dir():
         from linnaeus.answering.card import saved_model
@@ -39,27 +39,67 @@ def models(
     elif name is not None:
         _parameters(name, as_json)
     elif as_json:
-        print_json([{"name": key, "also": list(e.aliases), "summary": e.summary} for key, e in ALL_MODELS.items()])
+        listed = {**ALL_MODELS, **COMPOSED}
+        print_json([{"name": key, "also": list(e.aliases), "summary": e.summary} for key, e in listed.items()])
     else:
-        rows = [(key, ", ".join(e.aliases), e.summary) for key, e in ALL_MODELS.items()]
+        rows = [(key, ", ".join(e.aliases), e.summary) for key, e in {**ALL_MODELS, **COMPOSED}.items()]
         print_table(["model", "also", "what it is"], rows)
+
+
+# Commands and classes of what is made of models.
+_USAGE = {
+    "auto": (
+        "linnaeus train --taxonomy T --data FILE --output model --measure macro_f1 --budget 10m",
+        "linnaeus.AutoClassifier(taxonomy, measure='macro_f1', budget='10m')",
+    ),
+    "Mixture": (
+        "linnaeus train --model Mixture --sources RRSVM,OneVsRestLogistic --set RRSVM__C=2 --taxonomy T --data FILE "
+        "--output model",
+        "linnaeus train --suggestions annif=suggested.tsv --taxonomy T --data FILE --output model",
+        "linnaeus.Mixture([('svm', RRSVM()), ('logistic', OneVsRestLogistic())], taxonomy)",
+    ),
+}
+_AUTO_OPTIONS = {"random_state": "--seed", "n_jobs": "--jobs"}  # where they have another name than the parameter
 
 
 def _parameters(name: str, as_json: bool) -> None:
     from linnaeus import registry
 
-    name = registry.find_model(name)
-    kind = registry.resolve(name)
+    named = {alias.lower(): key for key, e in registry.COMPOSED.items() for alias in (key, *e.aliases)}
+    name = named.get(name.lower()) or registry.find_model(name)
+    entry = {**registry.ALL_MODELS, **registry.COMPOSED}[name]
+    kind = _class_of(name)
     defaults = {key: p.default for key, p in inspect.signature(kind).parameters.items() if key != "taxonomy"}
     described = documented_parameters(kind)
+    usage = _USAGE.get(name, ())
     if as_json:
         about = {key: described.get(key, "") for key in defaults}
-        summary = registry.ALL_MODELS[name].summary
-        print_json({"name": name, "summary": summary, "parameters": defaults, "descriptions": about})
+        how = {"usage": usage} if usage else {}
+        print_json({"name": name, "summary": entry.summary, **how, "parameters": defaults, "descriptions": about})
         return
-    print(f"{name}: {registry.ALL_MODELS[name].summary}")
-    rows = [(key, repr(value), described.get(key, "")) for key, value in defaults.items()]
-    print_table(["parameter (--set NAME=VALUE)", "default", "what it does"], rows)
+    print(f"{name}: {entry.summary}")
+    for line in usage:
+        print(f"  {line}")
+    rows = [(_spelt(name, key), repr(value), described.get(key, "")) for key, value in defaults.items()]
+    title = "option" if name == "auto" else "parameter (--set NAME=VALUE)"
+    print_table([title, "default", "what it does"], rows)
+
+
+def _class_of(name: str) -> type:
+    from linnaeus import registry
+
+    if name != "auto":
+        return cast(type, registry.resolve(name))
+    from linnaeus.auto import AutoClassifier
+
+    return AutoClassifier
+
+
+def _spelt(name: str, parameter: str) -> str:
+    """A parameter as it is given on the command line."""
+    if name == "auto":
+        return _AUTO_OPTIONS.get(parameter, f"--{parameter}")
+    return "--sources" if (name, parameter) == ("Mixture", "sources") else parameter
 
 
 def documented_parameters(kind: type) -> dict[str, str]:

@@ -151,6 +151,7 @@ _TEXT_OPTIONS = {
     "all terms": ["--min-df", "1"],
     "all terms, idf": ["--min-df", "1", "--weighting", "idf"],
     "words and wordllama": ["--embedding", "wordllama"],
+    "words, characters and wordllama": ["--embedding", "wordllama,characters=0.7"],
 }
 
 
@@ -163,35 +164,65 @@ def train_command(arguments: list[str], run: Run, variant: str = "") -> str:
     >>> run = Run(model="RRSVM", status="done", parameters={"C": 3.0})
     >>> train_command(["shootout", "-d", "a.csv", "--budget=2m", "-j", "2"], run)
     'linnaeus train -d a.csv --model RRSVM --set C=3 --output model'
-    >>> run = Run(model="RRSVM", status="done", parameters={"C": 3.0}, features="rbf map")
-    >>> train_command(["shootout", "-d", "a.csv", "--measure", "micro_f1"], run)
-    'linnaeus train -d a.csv --measure micro_f1 --model RRSVM --set C=3 --features rbf --output model'
+    >>> run = Run(model="RRSVM", status="done", parameters={"C": 3.0}, maps=["rbf:600,gamma=0.5"])
+    >>> train_command(["shootout", "-d", "a.csv"], run)
+    'linnaeus train -d a.csv --model RRSVM --set C=3 --features rbf:600,gamma=0.5 --output model'
     """
-    kept: list[str] = []
-    rest = iter(arguments[1:])
-    for argument in rest:
-        long = argument.startswith("--")
-        name = argument.partition("=")[0] if long else argument[:2]
-        if name not in _NOT_OF_TRAIN:
-            kept.append(argument)
-        elif name == argument and name not in _FLAGS:  # its value is the next argument
-            next(rest, None)
+    kept = _without(arguments[1:], _NOT_OF_TRAIN)
+    parameters, named = _of_one_part(run)
     settings = []
-    for key, value in run.parameters.items():
-        one = _middle(value) if isinstance(value, list) else value
-        settings += ["--set", f"{key}={one:g}" if isinstance(one, float) else f"{key}={one}"]
-    if run.features is not None and "rbf map" in run.features:
-        settings += ["--features", "rbf"]
+    for key, value in parameters.items():
+        settings += ["--set", f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}"]
+    settings += [] if named is None else ["--features", named]
     settings += _TEXT_OPTIONS.get(variant, [])
-    if variant == "words and wordllama" and not any(argument.startswith("--min-df") for argument in kept):
-        settings += ["--min-df", "1"]  # terms of one document too, unless a number was given
+    if variant == "characters":  # instead of the words, or groups of words, that were given
+        kept = _without(kept, {"--analyser", "--analyzer", "--ngrams"})
+    elif variant.endswith("wordllama") and _given(kept, "--min-df") in (None, str(_USUAL_DF)):
+        settings += ["--min-df", "1"]  # terms of one document too, unless another number was given
     return shlex.join(["linnaeus", "train", *kept, "--model", run.model, *settings, "--output", "model"])
 
 
-def _middle(values: list[object]) -> object:
-    """The (upper) median of the values of folds; the first one where some are not numbers."""
-    numbers = sorted(value for value in values if isinstance(value, (int, float)))
-    return numbers[len(numbers) // 2] if len(numbers) == len(values) else values[0]
+_USUAL_DF = 2
+
+
+def _without(arguments: list[str], names: set[str]) -> list[str]:
+    """Arguments without these options and their values."""
+    kept: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        name = argument.partition("=")[0] if argument.startswith("--") else argument[:2]
+        if name not in names:
+            kept.append(argument)
+        elif name == argument and name not in _FLAGS:  # its value is the next argument
+            next(rest, None)
+    return kept
+
+
+def _given(arguments: list[str], option: str) -> str | None:
+    """The last value of an option."""
+    found = None
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        name, equals, value = argument.partition("=")
+        if name == option:
+            found = value if equals else following
+    return found
+
+
+def _of_one_part(run: Run) -> tuple[dict[str, object], str | None]:
+    """The parameters and the kernel map of one part: of those with a map or without, whichever are more, the part with
+    the (upper) median of C. C depends on the lengths of vectors, so that both are of the same part."""
+    lists = [value for value in run.parameters.values() if isinstance(value, list)]
+    n_parts = max([1, len(run.maps or ()), *map(len, lists)])
+    earlier = "rbf" if "rbf map" in (run.features or "") else None  # of runs that were kept without their maps
+    maps = run.maps or [earlier] * n_parts
+    mapped = [part for part in range(n_parts) if maps[part] is not None]
+    parts = mapped if 2 * len(mapped) > n_parts else [part for part in range(n_parts) if maps[part] is None] or mapped
+    C = run.parameters.get("C")
+    if isinstance(C, list) and all(isinstance(C[part], int | float) for part in parts):
+        parts = sorted(parts, key=lambda part: C[part])
+    part = parts[len(parts) // 2]
+    values = {key: value[part] if isinstance(value, list) else value for key, value in run.parameters.items()}
+    return {key: value for key, value in values.items() if value is not None}, maps[part]
 
 
 def _check_output(output: str) -> None:

@@ -16,7 +16,7 @@ import typer
 
 from linnaeus.cli import common, mixing, training
 from linnaeus.cli.common import STARTED, JsonOption, note, note_columns, print_json, print_table
-from linnaeus.errors import DataError, ParameterError, check_choice
+from linnaeus.errors import DataError, ParameterError, check_choice, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -126,7 +126,7 @@ class ModelOptions(common.Group):
     @property
     def is_auto(self) -> bool:
         """Whether the model is chosen by a search."""
-        return self.name.lower() == "auto"
+        return self.name.lower() in ("auto", "autoclassifier")
 
     @property
     def is_untuned(self) -> bool:
@@ -403,7 +403,7 @@ class SearchPlan:
         return "C" not in self.parameters and (self.model is None or "C" in _known(self.model))
 
     def __str__(self) -> str:
-        parts = ["features and model"] if self.model is None else []
+        parts = ["features", "model"] if self.model is None else []
         parts += ["C"] if self._tunes_C else []
         parts += ["the cut"] if self.decoder is None else []
         what = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
@@ -456,7 +456,8 @@ def _check_measure(chosen: ModelOptions) -> None:
     try:
         check_measure(chosen.measure)
     except ParameterError:
-        raise ParameterError(f"--measure {chosen.measure}: expected {', '.join(MEASURES)}.") from None
+        hint = nearest(chosen.measure, MEASURES)
+        raise ParameterError(f"--measure {chosen.measure}: expected {', '.join(MEASURES)}{hint}") from None
     if chosen.is_untuned:
         raise ParameterError("--measure: with --budget 0 nothing is chosen by a measure.")
 

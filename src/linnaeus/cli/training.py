@@ -103,7 +103,7 @@ def labels_of(
         replaced = taxonomy.replaced(documents.labels)[1]
         if replaced:
             note(f"note: {replaced.total():,} deprecated labels ({len(replaced):,} names) were replaced")
-    if len(kept) < len(documents):
+    if len(kept) < len(documents) and unlabelled == "drop":  # otherwise there was a warning
         note(f"note: {len(documents) - len(kept):,} of {len(documents):,} documents have no label and are left out")
     sets = taxonomy.labels(Y)
     return kept, ([row[0] for row in sets] if all(len(row) == 1 for row in sets) else sets), taxonomy

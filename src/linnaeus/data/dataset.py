@@ -380,8 +380,8 @@ class Dataset:
         if missing:
             total = sum(len(row) for row in self._given_labels())
             warn_user(
-                f"{missing.total():,} of {total:,} labels were dropped: {len(missing):,} names are not in the taxonomy "
-                f"({_most_frequent(missing)})."
+                f"{missing.total():,} of {total:,} labels were dropped: {len(missing):,} "
+                f"{'name is' if len(missing) == 1 else 'names are'} not in the taxonomy ({_most_frequent(missing)})."
             )
         return taxonomy.indicator(self._given_labels(), unknown="replace" if unknown == "replace" else "drop")
 
@@ -573,7 +573,8 @@ def prepare_labels(
     unknown : str, default="error"
         What to do with labels that are not in the taxonomy, see `Dataset.indicator`.
     unlabelled : {"error", "drop", "keep"}, default="error"
-        What to do with documents without labels, including those whose labels were dropped, see `keep_labelled`.
+        What to do with documents without labels, see `keep_labelled`. Documents that lose their only labels by
+        ``unknown="drop"`` are left out with a warning, unless "keep" is given.
 
     Returns
     -------
@@ -593,6 +594,14 @@ def prepare_labels(
     Y = data.indicator(taxonomy, unknown=unknown)
     _warn_of_lost_zeros(data, taxonomy)
     labelled = np.diff(Y.indptr) > 0
+    if unlabelled == "error":  # those that were given without labels; the others follow from ``unknown``
+        given = np.array([bool(row) for row in data.labels or ()], dtype=bool)
+        _kept(data, given, unlabelled)
+        n_lost = int((~labelled).sum())
+        if 0 < n_lost < len(data):
+            rest = "has no other label and is" if n_lost == 1 else "have no other label and are"
+            warn_user(f"{n_lost:,} of {len(data):,} documents {rest} left out.")
+        unlabelled = "drop"
     return _kept(data, labelled, unlabelled), Y if unlabelled == "keep" else Y[np.flatnonzero(labelled)]
 
 
@@ -621,7 +630,8 @@ def _kept(data: Dataset, labelled: BoolArray, unlabelled: str) -> Dataset:
             f"with unlabelled='drop', or use them as documents without labels with unlabelled='keep'."
         )
     if n_without == len(data):
-        raise DataError(f"None of the {len(data):,} documents of {data.source or 'this data set'} has a label.")
+        known = " that is in the taxonomy" if any(data.labels or ()) else ""
+        raise DataError(f"None of the {len(data):,} documents of {data.source or 'this data set'} has a label{known}.")
     notes = {**data.notes, "unlabelled": f"{n_without:,} of {len(data):,} documents dropped"}
     return replace(data.take(labelled), notes=notes)
 

@@ -22,12 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from linnaeus import metrics
-from linnaeus.auto.candidates import PLAIN
+from linnaeus.auto.candidates import FLAT, PLAIN
 from linnaeus.auto.evaluate import OWN, of_answers
 from linnaeus.experiments.candidates import flat_models
 from linnaeus.experiments.experiment import Experiment
 from linnaeus.experiments.measures import MAIN, document_tables, pooled_f1, size_groups
-from linnaeus.experiments.records import Comparison, Run, SizeComparison, ranked_by
+from linnaeus.experiments.records import MEASURED, Comparison, Run, SizeComparison, ranked_by
 from linnaeus.experiments.run_folder import RunFolder
 from linnaeus.metrics.auprc import as_node_scores
 from linnaeus.metrics.sets import by_document
@@ -38,6 +38,7 @@ __all__ = ["SIGNIFICANT", "choice", "chosen_by_train", "compare_runs", "sentence
 SIGNIFICANT = 0.05
 _DRAWS = 40_000_000  # documents drawn in all resamples of a test together
 _RESAMPLES = 200  # of a measure that is not an F1 of sums
+_NEAR = 0.01 + 1e-9  # below the best held-out value: more documents decide, as in a search
 _POOLED = ("hierarchical_f1", "micro_f1")  # F1 of sums over documents
 
 
@@ -183,6 +184,8 @@ _MOST_NAMED = 3
 def chosen_by_train(runs: list[Run]) -> Run | None:
     """The run of the best value on held-out training documents, as `linnaeus train` would choose; None without any.
 
+    Among nearly equal ones it is the best of those that were measured with every document held out once.
+
     Examples
     --------
     >>> runs = [Run(model="BSVM", status="done", held_out=0.5), Run(model="RRSVM", status="done", held_out=0.6)]
@@ -190,11 +193,17 @@ def chosen_by_train(runs: list[Run]) -> Run | None:
     'RRSVM'
     """
     known = [(run.held_out, run) for run in runs if run.held_out is not None]
-    return max(known, key=lambda pair: pair[0])[1] if known else None
+    if not known:
+        return None
+    value, best = max(known, key=lambda pair: pair[0])
+    near = [(run.in_folds, run) for held, run in known if value - held <= _NEAR and run.in_folds is not None]
+    return best if best.in_folds is None else max(near, key=lambda pair: pair[0])[1]
 
 
 def choice(runs: list[Run], measure: str) -> str:
-    """What `linnaeus train` would choose, in one sentence; empty without held-out values.
+    """What `linnaeus train` would choose, in one sentence; empty where nothing was measured.
+
+    Without held-out values there were too few documents to hold any out.
 
     Examples
     --------
@@ -203,12 +212,17 @@ def choice(runs: list[Run], measure: str) -> str:
     'On held-out training documents linnaeus train would choose RRSVM (cut expected): micro-F1 0.6000.'
     """
     run = chosen_by_train(runs)
+    if run is None and any(one.status in MEASURED for one in runs):
+        return f"There are too few training documents to hold any out: linnaeus train would take {FLAT} as it is."
     if run is None:
         return ""
     how = [f"features: {run.features}"] if run.features not in (None, PLAIN) else []
     how += [f"cut {run.cut}"] if run.cut not in (None, OWN) else []
     name = f"{run.model} ({', '.join(how)})" if how else run.model
-    return f"On held-out training documents linnaeus train would choose {name}: {MAIN[measure]} {run.held_out:.4f}."
+    folds = "" if run.in_folds is None else f" ({run.in_folds:.4f} with every one held out once)"
+    return (
+        f"On held-out training documents linnaeus train would choose {name}: {MAIN[measure]} {run.held_out:.4f}{folds}."
+    )
 
 
 def sentence(runs: list[Run], comparisons: list[Comparison], measure: str) -> str:

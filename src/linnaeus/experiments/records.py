@@ -149,6 +149,10 @@ class Figures:
 class Run(Figures):
     """One model on the problem; it has figures if ``status`` is "done" or "stopped early".
 
+    ``maps`` are the kernel maps of the parts as `linnaeus train --features` takes them, None for a part without one.
+    ``held_out`` is the value on held-out training documents, ``in_folds`` that with every one of them held out once,
+    where there was time for it.
+
     Examples
     --------
     >>> run = Run(model="RRSVM", status="done", seconds={"fit": 2.0, "predict": 0.5})
@@ -162,8 +166,10 @@ class Run(Figures):
     note: str | None = None
     parameters: dict[str, object] = field(default_factory=dict)
     features: str | None = None
+    maps: list[str | None] | None = None
     cut: str | None = None
     held_out: float | None = None
+    in_folds: float | None = None
     tried: list[Attempt] = field(default_factory=list)
     seconds: dict[str, float | None] = field(default_factory=dict)
     peak_memory_mb: float | None = None
@@ -457,6 +463,8 @@ def read_result(path: str | os.PathLike[str]) -> Result:
 _OMITTED = {
     "next_step",
     "budget",
+    "in_folds",
+    "maps",
     "by_size",
     "p_alone",
     "C",

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from linnaeus import registry
-from linnaeus.auto.candidates import parameters_of
+from linnaeus.auto.candidates import FLAT, parameters_of
 from linnaeus.engine import Clock, format_bytes, format_seconds
 from linnaeus.errors import ParameterError
 from linnaeus.experiments.candidates import (
@@ -290,7 +290,7 @@ def recommended(result: Result) -> Run | None:
     Returns
     -------
     Run or None
-        None if nothing was measured; the best run where no run has a held-out value.
+        None if nothing was measured. Where no document could be held out, the flat model, if it is among the runs.
 
     Examples
     --------
@@ -298,7 +298,8 @@ def recommended(result: Result) -> Run | None:
     >>> recommended(Result(best="NodeSVM", runs=runs)).model
     'RRSVM'
     """
-    return chosen_by_train(result.runs) or next((run for run in result.runs if run.model == result.best), None)
+    flat = (run for run in result.runs if run.model == FLAT and run.status in MEASURED)
+    return chosen_by_train(result.runs) or next(flat, None)
 
 
 def _problem(experiment: Experiment) -> ProblemSummary:

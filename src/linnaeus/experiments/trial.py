@@ -25,6 +25,8 @@ from linnaeus.engine import Clock, format_seconds, single_blas_thread
 from linnaeus.experiments.experiment import Experiment, Part
 from linnaeus.experiments.measures import LabelScores, ModelAnswers, label_scores, measure
 from linnaeus.experiments.records import Attempt, CurvePoint, Run
+from linnaeus.features import KernelMap
+from linnaeus.features.named import kernel_map_name
 from linnaeus.pipeline import Pipeline
 from linnaeus.typing import CSR, FloatArray
 
@@ -67,8 +69,10 @@ def try_model(experiment: Experiment, name: str, limit: float) -> tuple[Run, CSR
         note=_note(caught),
         parameters=trial.parameters,
         features=_joined(report.chosen.candidate.features for report in reports),
+        maps=[_map_name(pipe) for pipe in trial.pipelines],
         cut=_joined(report.chosen.cut for report in reports),
         held_out=float(np.mean([report.value for report in reports])) if reports else None,
+        in_folds=_mean_in_folds(reports),
         tried=[attempt for report in reports for attempt in _attempts(report, trial.pipelines[0])],
         seconds={key: round(value, 3) for key, value in trial.seconds.items()},
         peak_memory_mb=_peak_memory(),
@@ -179,6 +183,17 @@ def _joined(values: object) -> str | None:
     """One value, or the values of the parts in order."""
     found = list(dict.fromkeys(str(value) for value in values))  # type: ignore[attr-defined]
     return ", ".join(found) or None
+
+
+def _mean_in_folds(reports: list[AutoReport]) -> float | None:
+    """The mean value with every document held out once; None where that was not measured for all parts."""
+    values = [report.refined.value for report in reports if report.refined is not None]
+    return float(np.mean(values)) if values and len(values) == len(reports) else None
+
+
+def _map_name(pipe: Pipeline) -> str | None:
+    """The kernel map of a pipeline by name, None without one."""
+    return kernel_map_name(pipe.features) if isinstance(pipe.features, KernelMap) else None
 
 
 def _stacked(parts: list[LabelScores | None]) -> LabelScores | None:

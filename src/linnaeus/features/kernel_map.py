@@ -31,13 +31,14 @@ from sklearn.utils.validation import check_is_fitted
 from linnaeus.data.check import check_labels
 from linnaeus.data.matrices import as_matrix, check_values, is_sparse
 from linnaeus.engine import single_blas_thread
-from linnaeus.errors import DataError, ParameterError, check_choice, check_number
+from linnaeus.errors import DataError, ParameterError, check_choice, check_number, warn_user
 from linnaeus.typing import CSR, FloatArray, IntArray, Matrix, ObjectArray
 
 __all__ = ["KernelMap"]
 
 METHODS, LANDMARKS = ("nystroem", "fourier"), ("kmeans", "uniform")
 GAMMAS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)  # times 1 / median squared distance
+_NARROWEST, _WIDEST = 20.0, 1e-3  # the same: with other values a map is of no use
 CLIPS = (3.0, 1.5)  # deviations from the mean of a column
 _CLIP_GAIN = 0.998  # times the error without clipping that clipped vectors have to have
 _PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # of ridge regression, times the number of documents
@@ -174,6 +175,13 @@ class KernelMap(TransformerMixin, BaseEstimator):
         scale = 1.0 / _median_squared_distance(Z, rng)
         self.gamma_errors_: dict[float, float] = {}
         self.gamma_ = scale if self.gamma == "auto" else float(self.gamma)
+        if not _NARROWEST > self.gamma_ / scale > _WIDEST:
+            alike = "hardly any two documents are alike" if self.gamma_ > scale else "all documents are nearly alike"
+            warn_user(
+                f"gamma={self.gamma_:g} is {self.gamma_ / scale:.2g} times 1 / (median squared distance), which is "
+                f"{scale:.2g}, so that {alike} in the map; gamma='auto' chooses from {GAMMAS[0] * scale:.2g} to "
+                f"{GAMMAS[-1] * scale:.2g}."
+            )
         if self.gamma == "auto" and y is not None:
             self.gamma_errors_ = _errors(Z, y, [factor * scale for factor in GAMMAS], rng)
             if self.gamma_errors_ and self.clip == "auto" and self.projection_ is None:

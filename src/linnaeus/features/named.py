@@ -39,6 +39,7 @@ __all__ = [
     "is_kernel_map",
     "is_string_kernel",
     "kernel_map",
+    "kernel_map_name",
     "plain_value",
     "string_features",
     "string_kernel",
@@ -86,6 +87,25 @@ def kernel_map(text: str, features: Any = None, **usual: Any) -> KernelMap:
     made = KernelMap(features, **{**usual, **_parameters(text, known, "n_components")})
     made._check_parameters()
     return made
+
+
+def kernel_map_name(made: KernelMap) -> str:
+    """The name of a map with the width and the clipping that were given or, where it is fitted, chosen.
+
+    Examples
+    --------
+    >>> kernel_map_name(kernel_map("rbf:800,gamma=0.5,landmarks=uniform"))
+    'rbf:800,gamma=0.5,landmarks=uniform'
+    """
+    from linnaeus.features.kernel_map import KernelMap
+
+    values = {key: getattr(made, key) for key in inspect.signature(KernelMap).parameters if key not in _GIVEN_OTHERWISE}
+    values |= {key: vars(made)[f"{key}_"] for key in ("gamma", "clip") if f"{key}_" in vars(made)}
+    usual = {key: one.default for key, one in inspect.signature(KernelMap).parameters.items()}
+    if values["gamma"] != usual["gamma"] and values["clip"] is None:  # nothing is clipped where gamma is given
+        values["clip"] = usual["clip"]
+    size = values.pop("n_components")
+    return ",".join([f"rbf:{size}", *(f"{key}={value}" for key, value in values.items() if value != usual[key])])
 
 
 def is_hashed(text: str) -> bool:
@@ -226,10 +246,10 @@ def plain_value(value: str) -> object:
 
     Examples
     --------
-    >>> plain_value("0.5"), plain_value("None"), plain_value("word")
-    (0.5, None, 'word')
+    >>> plain_value("0.5"), plain_value("inf"), plain_value("None"), plain_value("word")
+    (0.5, inf, None, 'word')
     """
     try:
         return json.loads(value)
     except json.JSONDecodeError:
-        return {"True": True, "False": False, "None": None}.get(value, value)
+        return {"True": True, "False": False, "None": None, "inf": float("inf")}.get(value, value)

@@ -199,6 +199,10 @@ class PathExplanation(list[NodeExplanation]):
             if len(step.features) > 10:
                 rows.append((f"({len(step.features) - 10} others)", f"{rest:+.3f}"))
             parts.append(html_table(["feature", "contribution"], rows))
+            if isinstance(step, MixtureExplanation):
+                spoke = [(one.name, f"{one.weight:+.3f}", f"{one.contribution:+.3f}") for one in step.sources]
+                spoke.append(("(constant)", "", f"{step.constant:+.3f}"))
+                parts.append(html_table(["source", "weight", "contribution"], spoke))
         return "".join(parts)
 
 
@@ -500,8 +504,8 @@ class SourceContribution:
 class MixtureExplanation(NodeExplanation):
     """Why a node scored as it did: the score is exactly ``constant`` plus the contributions of the ``sources``.
 
-    It is also ``intercept`` plus all ``contributions`` of features. What sources say that do not explain themselves by
-    the features of the document is part of ``intercept``.
+    It is also ``intercept`` plus all ``contributions`` of features, which are approximate where those of a source are.
+    What sources say that do not explain themselves by the features of the document is part of ``intercept``.
     """
 
     constant: float = 0.0
@@ -609,8 +613,12 @@ class _Explainer:
         constant = self.score(v) - sum(source.contribution for source in sources)
         rest = self.score(v) - sum(terms.values())
         features, parts, origins = _largest_named(terms, k)
+        approximate = any(
+            source.shares_features and source.explanation is not None and source.explanation.approximate
+            for source in sources
+        )
         return MixtureExplanation(
-            str(self.taxonomy.names[v]), self.score(v), rest, features, parts, against, origins=origins,
+            str(self.taxonomy.names[v]), self.score(v), rest, features, parts, against, approximate, origins,
             constant=constant, sources=tuple(sources),
         )  # fmt: skip
 
@@ -621,7 +629,7 @@ class _Explainer:
             source = self.model.sources_[s]
             weight, z = float(self.mixture.weights[j, s]), float(self.Z[s][0, j])
             u = self._speaker(v, scores)
-            same = getattr(source, "features", None) is None and not self.model.takes_documents
+            same = not self.model.takes_documents and _explains_inputs(source)
             explanation = None if u is None else self._explanation(s, u)
             spoke = None if u is None else str(self.taxonomy.names[u])
             found.append(SourceContribution(name, weight, z, weight * z, spoke, explanation, same))
@@ -671,6 +679,12 @@ class _Explainer:
             for feature, origin, part in zip(found.features.tolist(), origins, found.contributions, strict=True):
                 terms[feature, origin] = terms.get((feature, origin), 0.0) + scale * float(part)
         return terms
+
+
+def _explains_inputs(source: Any) -> bool:
+    """Whether a source explains itself by the columns of the vectors that it is given, possibly through a map."""
+    features = getattr(source, "features", None)
+    return features is None or (hasattr(features, "vectors") and features.features is None)
 
 
 def _grouped(features: Array, contributions: FloatArray, shares: CSR, k: int | None) -> tuple[IntArray, FloatArray]:
