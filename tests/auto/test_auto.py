@@ -215,6 +215,16 @@ def test_nearly_equal_candidates_are_decided_by_all_documents_in_folds() -> None
     assert len(evaluator.folds.calls) == len(set(evaluator.folds.calls)) >= 2
 
 
+def test_different_models_with_equal_values_are_decided_in_folds() -> None:
+    evaluator = foldable(0.02)
+    first = {first_candidate("OneVsRestSVM").place, first_candidate("RRSVM").place}
+    evaluator.value = lambda candidate, n_docs: 0.8 if candidate.place in first and candidate.C == 1.0 else 0.5
+    evaluator.folds.value = prefers("RRSVM", 1.0)
+    run = begun(evaluator)
+    run.run()
+    assert run.best().candidate.model == "RRSVM"
+
+
 def test_candidates_that_are_clearly_worse_are_not_looked_at_again() -> None:
     evaluator = foldable(0.02)
     run = begun(evaluator)

@@ -611,7 +611,7 @@ class AutoReport:
         lines.append(f"{baseline}: {first}, decoder own: {self.baseline.own:.4f}")
         lines.append(
             f"{len(self.tried)} fit{'s' * (len(self.tried) != 1)} in {format_seconds(max(1.0, round(self.seconds)))} "
-            f"(budget {format_seconds(max(1.0, round(self.budget)))})"
+            f"(budget {format_seconds(self.budget)})"
         )
         return "\n".join([*lines, *self.notes])
 

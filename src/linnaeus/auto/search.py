@@ -116,6 +116,7 @@ _OVER_USUAL = 1.5  # the same where nobody gave a budget: a clearly worse model 
 _TERMS = PLAIN, RARE, COMMON  # words of texts
 _WORDS = *_TERMS, CHARS, EMBEDDED, EMBEDDED_CHARS  # features that see different parts of texts
 _FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how far below the best they may be
+_ROUNDING = 1e-9  # of the differences of values
 _MIXING, _MIXING_FIRST = 3e-6, 1e-6  # seconds for each score of a mixture, and of one that learns what comes first
 _FOLD_FITS, _FOR_FOLDS = 3.0, 0.25  # fits that holding out every document takes, and the most of the budget for them
 _FOR_RANKED_FOLDS = (
@@ -440,7 +441,7 @@ class Search:
             self._raise_budget(base)
         if self.left <= 0:
             self.notes.append(
-                f"The budget of {format_seconds(max(1.0, round(self.budget)))} is too small for more than one fit: "
+                f"The budget of {format_seconds(self.budget)} is too small for more than one fit: "
                 f"this is {flat.model} with its usual C."
             )
             return
@@ -619,8 +620,8 @@ class Search:
     def _decide(self) -> None:
         """Compare the best candidates, the best of each model first, by all documents in folds, where nearly equal."""
         ranked = [one for one in self._ranked() if one.n_docs == self.evaluator.n_learn and self._can_be_last(one)]
-        different = list({one.value: one for one in reversed(ranked)}.values())[::-1]  # equal ones answer alike
-        near = [one for one in different if ranked[0].value - one.value <= _NEAR]
+        alike = {(one.candidate.model, one.value): one for one in reversed(ranked)}  # those of one model answer alike
+        near = [one for one in list(alike.values())[::-1] if ranked[0].value - one.value <= _NEAR + _ROUNDING]
         models: dict[str, Outcome] = {}
         for one in near:
             models.setdefault(one.candidate.model, one)
