@@ -198,6 +198,8 @@ class Pipeline(BaseEstimator):
         learner: Any = self.model_
         X = self._learning_matrix(documents)
         more = self._with_label_features(learner.taxonomy_ if taxonomy is None else taxonomy, {})
+        if more and (n_embedding := embedding_columns(self.features_)):
+            more["n_embedding"] = n_embedding
         learner.update(X, y, taxonomy=taxonomy, sample_weight=sample_weight, **more)
         return self
 
