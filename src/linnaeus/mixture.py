@@ -402,11 +402,27 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         return found
 
     def known_terms(self, X: Any) -> IntArray:
-        """Number of features of each document that are not zero, and of suggestions for it."""
+        """Number of features of each document that are not zero, and of suggestions for it.
+
+        Where sources have features of their own it is the largest number of a source; labels that `LexicalModel` finds
+        are counted where no other source knows a term.
+        """
         given = X.documents if isinstance(X, SuggestedDocuments) else X
-        found = super().known_terms(as_documents(given) if self.takes_documents else given)
+        found = self._known_to_sources(as_documents(given)) if self.takes_documents else super().known_terms(given)
         for rows in X.suggestions.values() if isinstance(X, SuggestedDocuments) else ():
             found = found + np.array([len(row) if row else 0 for row in rows], dtype=np.int64)
+        return found
+
+    def _known_to_sources(self, documents: ObjectArray) -> IntArray:
+        check_is_fitted(self, "sources_")
+        found = np.zeros(len(documents), dtype=np.int64)
+        own = [source for source in self.sources_ if not isinstance(source, SuggestionModel)]
+        for source in (source for source in own if not source.estimator.takes_documents):
+            found = np.maximum(found, source.known_terms(documents))
+        for source in (source for source in own if source.estimator.takes_documents):
+            left = np.flatnonzero(found == 0)  # looking for labels takes time
+            if len(left):
+                found[left] = source.known_terms(documents[left])
         return found
 
     def predict_proba(self, X: Any) -> FloatArray:

@@ -160,11 +160,30 @@ class Pipeline(BaseEstimator):
     def partial_fit(self, documents: object, y: object, sample_weight: npt.ArrayLike | None = None) -> Pipeline:
         """Learn from more documents, for models that can.
 
-        Features stay as they were fitted; `HashedText` has columns for new words as well.
+        Features stay as they were fitted; `HashedText` has columns for new words as well, so that a pipeline with it,
+        or without features, may also begin with this method.
         """
+        first = not hasattr(self, "model_")
+        if first:
+            self._begin_stream()
         learner: Any = self.model_
-        learner.partial_fit(self._learning_matrix(documents), y, sample_weight=sample_weight)
+        X = self._learning_matrix(documents)
+        more = self._with_label_features(learner.taxonomy, {}) if first else {}
+        learner.partial_fit(X, y, sample_weight=sample_weight, **more)
         return self
+
+    def _begin_stream(self) -> None:
+        """Take the place of `fit` where the first documents come by `partial_fit`."""
+        if self.features is not None and not hasattr(self.features, "partial_fit_transform"):
+            raise DataError(
+                f"{type(self.features).__name__} is learned from all documents: call fit with the first documents of "
+                "the stream, or use HashedText, which needs none."
+            )
+        decoder = make_decoder(self.decoder) if isinstance(self.decoder, str) else self.decoder
+        if isinstance(decoder, CutOff) and not decoder.fitted:
+            raise DataError(f"{type(decoder).__name__} is fitted on held-out documents: call fit first.")
+        self.features_ = None if self.features is None else clone(self.features)
+        self.model_, self.decoder_, self.feature_names_ = clone(self.model), decoder, None
 
     @available_if(lambda self: hasattr(self.estimator, "update"))
     def update(
@@ -179,6 +198,8 @@ class Pipeline(BaseEstimator):
         learner: Any = self.model_
         X = self._learning_matrix(documents)
         more = self._with_label_features(learner.taxonomy_ if taxonomy is None else taxonomy, {})
+        if more and (n_embedding := embedding_columns(self.features_)):
+            more["n_embedding"] = n_embedding
         learner.update(X, y, taxonomy=taxonomy, sample_weight=sample_weight, **more)
         return self
 

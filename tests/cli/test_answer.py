@@ -42,6 +42,20 @@ def test_a_ranking_model_can_answer_all_nodes(linnaeus, files):
     assert json.loads(trained.out)["nodes_answered"] == 7
 
 
+def test_converted_texts_are_compared_with_label_texts(linnaeus, files):
+    assert linnaeus("data", "convert", files / "docs.jsonl", "-o", files / "vectors", "--min-df", 1).code == 0
+    given = ("train", "--data", files / "vectors", "--taxonomy", files / "tax.csv", "--answer", "all")
+    trained = linnaeus(*given, "--output", files / "model", "--json")
+    assert trained.code == 0, trained.err
+    assert json.loads(trained.out)["nodes_answered"] == 7
+    (files / "vectors.txt").write_text("cat 0:1 2:1\ndog 1:1 2:1\noak 0:1\n" * 4)
+    refused = linnaeus(
+        "train", "--data", files / "vectors.txt", *given[3:], "--format", "libsvm", "--output", files / "other"
+    )
+    assert refused.code == 1
+    assert "--answer all compares label texts with words" in refused.err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

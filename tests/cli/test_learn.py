@@ -54,6 +54,23 @@ def test_more_documents_and_labels_are_learned(linnaeus, learner) -> None:
     assert sum(a == b for a, b in zip(found, truth, strict=True)) >= 18
 
 
+@pytest.mark.parametrize("model", ["HierarchicalPerceptron", "Hieron"])
+def test_models_that_answer_all_nodes_learn_from_streams(linnaeus, files, model) -> None:
+    lines = (files / "docs.jsonl").read_text().splitlines()
+    (files / "first.jsonl").write_text("\n".join(line for line in lines if "Flowers" not in line))
+    (files / "more.jsonl").write_text("\n".join(line for line in lines if "Flowers" in line))
+    train = ["train", "-t", files / "topics.tsv", "-d", files / "first.jsonl", "-o", files / "model", "--answer", "all"]
+    train += ["--model", model, "--set", "attributes=taxonomy+text", "--features", "hashed"]
+    result = linnaeus(*train)
+    assert result.code == 0, result.err
+    before = list(load(files / "model").classes_)
+    assert "Flowers" in before
+    result = linnaeus("learn", files / "model", files / "more.jsonl", "--json")
+    assert result.code == 0, result.err
+    assert (json.loads(result.out)["new_labels"], json.loads(result.out)["labels"]) == (1, 4)
+    assert list(load(files / "model").classes_) == before
+
+
 def test_batches_and_pauses_change_nothing(linnaeus, learner) -> None:
     (learner / "same.jsonl").write_text((learner / "first.jsonl").read_text())
     for output, options in (("whole", []), ("parts", ["--batch", 3, "--save-every", 6])):

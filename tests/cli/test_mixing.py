@@ -62,6 +62,15 @@ def test_sources_and_the_constant_sum_to_the_score(linnaeus, files) -> None:
     assert float(constant[1]) == pytest.approx(steps[0]["mixed_constant"], abs=1e-4)
 
 
+def test_a_mixture_does_not_answer_documents_of_which_it_knows_nothing(linnaeus, files) -> None:
+    _train(linnaeus, files, "--sources", "OneVsRestSVM,LexicalModel", "--set", "cv=2")
+    lines = [json.dumps({"text": text}) for text in ("zzz qqq", "wheezing zzz", "healthy zzz")]
+    (files / "new.jsonl").write_text("\n".join(lines))
+    records = [json.loads(line) for line in linnaeus("predict", files / "model", files / "new.jsonl").out.splitlines()]
+    assert [record["status"] for record in records] == ["unknown", "answered", "answered"]
+    assert records[0]["labels"] == []
+
+
 def test_the_usual_sources_share_the_features(linnaeus, files) -> None:
     _train(linnaeus, files, "--model", "mixture", "--set", "RRLogistic__C=2", "--set", "cv=2")
     from linnaeus import store

@@ -310,6 +310,22 @@ def test_a_mixture_with_it_answers_nodes_without_documents(learn, tmp_path) -> N
     np.testing.assert_array_equal(linnaeus.load(tmp_path / "model").decision_function(new), S)
 
 
+def test_a_mixture_knows_a_document_by_a_word_or_a_label() -> None:
+    X, y = documents()
+    rows = [i for i, labels in enumerate(y) if "n6" not in labels]  # no whales
+    X, y = {name: [values[i] for i in rows] for name, values in X.items()}, [y[i] for i in rows]
+    sources = [("lexical", LexicalModel()), ("svm", Pipeline(OneVsRestSVM(), TextFeatures()))]
+    model = Mixture(sources, taxonomy(), cv=3).fit(X, y)
+    new = {"title": ["owls", "whale", "zzz", ""], "text": ["qqq", "", "long unintelligible gibberish", ""]}
+    words = model.sources_[1].known_terms(new)
+    assert (words[:1] > 0).all()
+    assert words[1:].tolist() == [0, 0, 0]
+    assert (model.known_terms(new) > 0).tolist() == [True, True, False, False]
+    assert model.known_terms(new)[0] == words[0]
+    alone = [model.known_terms({name: values[i : i + 1] for name, values in new.items()})[0] for i in range(4)]
+    assert alone == model.known_terms(new).tolist()
+
+
 def test_documents_without_any_label_text_still_train_with_a_warning() -> None:
     with pytest.warns(UserWarning, match="No label of the taxonomy stands in any of the 3 documents"):
         model = LexicalModel(taxonomy()).fit(["nothing here", "nor there", "or here"], [["n1"], ["n1"], ["n2"]])

@@ -66,6 +66,18 @@ def test_siblings_with_one_label_are_noticed_but_cousins_are_not() -> None:
     assert codes(report) == {"same-label": 1, "shared-label": 1}
 
 
+def test_long_labels_and_markup_are_noticed_and_examples_are_short() -> None:
+    labels = ["word " * 20_000, "<script>alert(1)</script>", "H<sub>2</sub>O", "a < b > c", "R&D"]
+    shown = dict(zip("ABCDE", labels, strict=True))
+    report = check(Taxonomy.from_edges([("R", name) for name in shown], display_labels=shown))
+    assert codes(report) == {"long-label": 1, "label-markup": 2}
+    assert report.find("long-label").examples == ["A: 99,999 characters"]  # type: ignore[union-attr]
+    marked = report.find("label-markup").examples  # type: ignore[union-attr]
+    assert marked == ["B: <script>alert(1)</script>", "C: H<sub>2</sub>O"]
+    twins = check(Taxonomy.from_edges([("R", "A"), ("R", "B")], display_labels=dict.fromkeys("AB", "long " * 1000)))
+    assert all(len(text) < 300 for found in twins.findings for text in found.examples)
+
+
 def test_labels_and_nodes_are_compared(abc: Taxonomy) -> None:
     report = check(abc, [["AA", "Ab"], ["AA"], ["Ab", "BA"], []], min_examples=2)
     assert codes(report) == {"label-without-node": 1, "node-without-data": 2, "starving-leaf": 1}

@@ -133,7 +133,9 @@ class _Counts:
 def _counts(learner: TaxonomyClassifier) -> _Counts:
     updates, documents = getattr(learner, "n_updates_", 0), getattr(learner, "n_docs_", None)
     total = sum(updates) if isinstance(updates, list) else int(updates)
-    return _Counts(total, len(learner.nodes_), None if documents is None else int(documents))
+    by_label = getattr(learner, "n_documents_", None)  # with answer="all" the model has nodes without documents
+    labels = len(learner.nodes_) if by_label is None else int((by_label > 0).sum())
+    return _Counts(total, labels, None if documents is None else int(documents))
 
 
 def _check_learns(learner: TaxonomyClassifier) -> None:

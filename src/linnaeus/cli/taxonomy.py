@@ -143,7 +143,10 @@ def find(
     elif not matches:
         note(f"No node resembles {query!r}.")
     else:
-        rows = [(f"{m.score:.2f}", tax.names[m.node], tax.display(m.node), m.text, m.kind, m.how) for m in matches]
+        rows = [
+            (f"{m.score:.2f}", tax.names[m.node], _cut(tax.display(m.node)), _cut(m.text), m.kind, m.how)
+            for m in matches
+        ]
         print_table(["score", "id", "label", "text", "kind", "match"], rows)
 
 
@@ -261,6 +264,7 @@ def _show_node(tax: Taxonomy, node: str, depth: int, json: bool) -> None:
         listed = [{"kind": entry.kind, "language": entry.language, "text": entry.text} for entry in texts]
         print_json({**about, **names, "texts": listed, "tree": _nested(tax, v, depth)})
         return
+    about["label"] = _cut(tax.display(v))
     _print_properties({**about, **{word: [_named(tax, int(u)) for u in nodes] for word, nodes in relatives.items()}})
     if texts:
         rows = [(entry.kind.replace("_", " "), entry.language, _cut(entry.text)) for entry in texts[:MOST_TEXTS]]
@@ -293,7 +297,7 @@ def _nested(tax: Taxonomy, v: int, depth: int) -> dict[str, object]:
 
 def _named(tax: Taxonomy, v: int) -> str:
     name, label = str(tax.names[v]), tax.display(v)
-    return name if label == name else f"{name}  {label}"
+    return _cut(name if label == name else f"{name}  {label}")
 
 
 def _print_tree(tax: Taxonomy, starts: list[int], depth: int) -> None:

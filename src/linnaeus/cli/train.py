@@ -724,7 +724,8 @@ def _fitted(
     pipe = Pipeline(model, vectors, decoder=decoder)
     pipe.check_matrix = training.check_room(model, _n_labels(y), output)
     training.advise(model, decoder, taxonomy, y)
-    return pipe.fit(documents.documents, y, feature_names=documents.feature_names)
+    more = training.texts_of_vectors(model, vectors, documents, taxonomy)
+    return pipe.fit(documents.documents, y, feature_names=documents.feature_names, **more)
 
 
 def _test_documents(

@@ -541,6 +541,24 @@ def measure_unseen(
     )
 
 
+def texts_of_vectors(
+    model: TaxonomyClassifier, features: object, documents: Dataset, taxonomy: Taxonomy | None
+) -> dict[str, Any]:
+    """For ``answer="all"`` with vectors: the texts of nodes, by the features that a folder of converted texts holds."""
+    if getattr(model, "answer", "seen") != "all" or features is not None or taxonomy is None:
+        return {}
+    from linnaeus.features.vectorise import load_features
+    from linnaeus.models.label_priors import label_features
+
+    found = load_features(documents.source) if documents.source else None
+    if found is None:
+        raise DataError(
+            f"--answer all compares label texts with words, and {documents.source} holds {documents.kind} documents; "
+            "train on texts, or on a folder that `linnaeus data convert` has made of texts."
+        )
+    return {"label_features": label_features(found, taxonomy)}
+
+
 def _fit(pipe: Pipeline, documents: Dataset, y: Labels) -> Pipeline:
     from sklearn.base import clone
 
@@ -549,7 +567,8 @@ def _fit(pipe: Pipeline, documents: Dataset, y: Labels) -> Pipeline:
     model = clone(pipe.model)
     if "verbose" in model.get_params():
         model.set_params(verbose=0)
-    return Pipeline(model, pipe.features, decoder=pipe.decoder).fit(documents.documents, y)
+    made = Pipeline(model, pipe.features, decoder=pipe.decoder)
+    return made.fit(documents.documents, y, **texts_of_vectors(model, pipe.features, documents, model.taxonomy))
 
 
 def _add(whole: _Answered, part: _Answered) -> None:

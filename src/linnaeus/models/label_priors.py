@@ -45,8 +45,8 @@ from linnaeus.taxonomy.texts import listed
 from linnaeus.typing import CSR, Array, BoolArray, FloatArray, IntArray, Matrix, ObjectArray
 
 __all__ = ["GROUPS", "GroupScales", "LabelGains", "check_label_features", "choose_ridge", "documents_below",
-           "embedding_columns", "group_of", "label_features", "learn_gains", "node_texts", "nodes_with_texts",
-           "text_strengths"]  # fmt: skip
+           "embedding_columns", "entries_of", "group_of", "label_features", "learn_gains", "node_texts",
+           "nodes_with_texts", "text_strengths"]  # fmt: skip
 
 GROUPS = ("0", "1-2", "3-5", "more")  # training documents of a node
 _GROUP_ENDS = (1, 3, 6)
@@ -233,14 +233,14 @@ def _check_known(T: CSR, taxonomy: Taxonomy) -> None:
         warn_user(message)
 
 
-def check_label_features(T: object, n_nodes: int, n_features: int) -> CSR:
+def check_label_features(T: object, n_nodes: int, n_features: int, *, method: str = "fit") -> CSR:
     """Label features as CSR in double precision, or an error."""
     from scipy import sparse
 
     if T is None:
         raise ParameterError(
             "answer='all' needs the texts of the nodes as features: fit a Pipeline with TextFeatures, or give "
-            "label_features (n_nodes x n_features) to fit."
+            f"label_features (n_nodes x n_features) to {method}."
         )
     try:
         found = sparse.csr_array(T, dtype=np.float64, copy=True)
@@ -320,7 +320,7 @@ def learn_gains(T: CSR, R: CSR, documents: FloatArray, ridge: float = 1.0) -> La
 def _moments(T: CSR, R: CSR, documents: FloatArray) -> tuple[FloatArray, FloatArray]:
     """sum_n m_n r_nj t_nj and sum_n m_n t_nj^2 of every word."""
     rows = np.repeat(np.arange(T.shape[0]), np.diff(T.indptr))
-    residuals = _entries(R, rows, T.indices)
+    residuals = entries_of(R, rows, T.indices)
     m, n = documents[rows], T.shape[1]
     rt: FloatArray = np.bincount(T.indices, m * residuals * T.data, minlength=n).astype(np.float64)
     tt: FloatArray = np.bincount(T.indices, m * T.data**2, minlength=n).astype(np.float64)
@@ -337,7 +337,7 @@ def _gains_of(rt: FloatArray, tt: FloatArray, ridge: float) -> LabelGains:
     return LabelGains(gains, common, ridge, float(np.abs(left).max()) / scale)
 
 
-def _entries(R: Matrix, rows: IntArray, columns: IntArray) -> FloatArray:
+def entries_of(R: Matrix, rows: IntArray, columns: IntArray) -> FloatArray:
     """Entries of a matrix, dense or CSR."""
     if not len(rows):
         return np.zeros(0)

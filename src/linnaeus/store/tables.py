@@ -287,6 +287,19 @@ _TABLES: dict[str, str] = {
     "linear attributes": """
         attribute_weights_ float[inputs, attributes]
         attribute_drift_ float[drifts, attributes]
+        label_features_? float[nodes, features] sparse or null
+        ranked_nodes_? int[ranked] below nodes unique
+        start_weights_? float[places, features] sparse or null
+        mean_document_? float[features]
+        document_weight_? float
+        text_strength_? float
+        group_slope_? float[groups]
+        group_shift_? float[groups]
+        trial_? Models or null
+        trial_documents_? int[nodes]
+        met_nodes_? int[met] below nodes unique
+        held_documents_? float[held, features] sparse or null
+        held_labels_? number[held, nodes] sparse or null
         """,
     "kernel attributes": """
         attribute_weights_ float[support, attributes]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 __all__ = ["EXAMPLES", "SEVERITIES", "Finding", "finding"]
 
 EXAMPLES = 5
+_LONGEST = 200  # characters of an example
 SEVERITIES = ("error", "warning", "info")
 
 
@@ -47,4 +48,5 @@ def finding(severity: str, code: str, message: str, count: int, examples: Sequen
     >>> finding("info", "orphan", "nodes without relatives", 0, [])
     []
     """
-    return [Finding(severity, code, message, count, list(examples[:EXAMPLES]))] if count else []
+    shown = [text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..." for text in examples[:EXAMPLES]]
+    return [Finding(severity, code, message, count, shown)] if count else []

@@ -25,6 +25,8 @@ __all__ = ["check_relations", "check_texts", "in_hierarchy"]
 
 COVERED = 0.5  # share of the nodes above which a language is expected of all
 _TAG = re.compile(r"[a-z]{2,8}(-[a-z0-9]{1,8})*|x(-[a-z0-9]{1,8})+|i-[a-z0-9]+")
+_LONG = 500  # characters; longer labels are not looked for in documents
+_MARKUP = re.compile(r"</?[A-Za-z][^<>]{0,200}>|&(?:[a-z]{2,8}|#[0-9]{1,7});")
 _DOCUMENTED = tuple(KINDS.index(kind) for kind in ("definition", "scope_note", "note", "example"))
 
 
@@ -44,6 +46,7 @@ def check_texts(texts: Texts, pairs: EdgeList, *, labels_expected: bool = False)
     yield from _several_preferred(texts, preferred, pairs)
     yield from _label_clash(texts, pairs)
     yield from _shared_labels(texts, kinds, pairs)
+    yield from _odd_labels(texts, pairs)
     yield from _languages(texts, preferred, pairs)
     yield from _notations(texts, np.flatnonzero(kinds["notation"]), pairs)
     bare = np.setdiff1d(np.arange(n), texts.node[np.isin(texts.kind, _DOCUMENTED)])
@@ -103,6 +106,22 @@ def _shared_labels(texts: Texts, kinds: dict[str, BoolArray], pairs: EdgeList) -
     shown = [f"{text}: also of {pairs.shown(v)}, preferred of {pairs.shown(u)}" for text, v, u in ambiguous[:EXAMPLES]]
     message = "other labels of a node that are the preferred label of another one"
     yield from finding("info", "ambiguous-label", message, len(ambiguous), shown)
+
+
+def _odd_labels(texts: Texts, pairs: EdgeList) -> Iterator[Finding]:
+    """Labels that documents do not repeat as they are: very long ones, and ones with HTML or XML markup."""
+    labels = np.flatnonzero(texts.kind < len(LABELS))
+    size = np.diff(texts.offsets)[labels] - 1  # bytes
+    long = [i for i in labels[size > _LONG].tolist() if len(texts.entry(i).text) > _LONG]
+    shown = [f"{pairs.names[int(texts.node[i])]}: {len(texts.entry(i).text):,} characters" for i in long[:EXAMPLES]]
+    message = f"labels of more than {_LONG} characters, which are not looked for in documents"
+    yield from finding("warning", "long-label", message, len(long), shown)
+    if b"<" not in texts.pool and b"&" not in texts.pool:
+        return
+    words = texts.decoded(labels[size <= _LONG])
+    marked = [i for i, text in zip(labels[size <= _LONG].tolist(), words.tolist(), strict=True) if _MARKUP.search(text)]
+    shown = [f"{pairs.names[int(texts.node[i])]}: {texts.entry(i).text}" for i in marked[:EXAMPLES]]
+    yield from finding("warning", "label-markup", "labels with HTML or XML markup", len(marked), shown)
 
 
 def _keyed(texts: Texts, entries: IntArray) -> Iterator[tuple[tuple[int, str], int]]:

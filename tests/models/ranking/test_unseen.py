@@ -183,12 +183,6 @@ def test_a_kernel_between_classes_has_no_texts():
         HierarchicalSVM(TAX, class_kernel=np.eye(TAX.n_nodes), **ALL).fit(np.eye(2), ["t0n0", "t0n1"])
 
 
-@pytest.mark.parametrize("model", [HierarchicalPerceptron, Hieron])
-def test_a_stream_is_refused(model):
-    with pytest.raises(ParameterError, match="partial_fit needs answer='seen'"):
-        model(TAX, **ALL).partial_fit(np.eye(2), ["t0n0", "t0n1"])
-
-
 @pytest.mark.parametrize("model", MODELS)
 def test_a_pruned_model_is_stored_with_all_classes(model, tmp_path):
     texts, y = _documents()

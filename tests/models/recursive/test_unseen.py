@@ -199,13 +199,36 @@ def test_an_update_with_one_label_per_document_keeps_nodes_without_documents():
     assert pipe.top(["topic00 noise3 noise4 noise3"], 1)[0][0, 0] == "t0n5"
 
 
-def test_a_loaded_model_of_all_nodes_says_that_it_cannot_be_updated(tmp_path):
+def test_a_loaded_model_of_all_nodes_without_its_documents_says_what_to_do(tmp_path):
     texts, y = _documents()
     pipe = Pipeline(RRSVM(TAX, answer="all", random_state=0), TextFeatures()).fit(texts, y)
-    pipe.keep_documents(texts, y)
     linnaeus.save(pipe, tmp_path / "model")
-    with pytest.raises(NotFittedError, match="answer='all'"):
+    with pytest.raises(NotFittedError, match="keep them with the model before it is saved"):
         linnaeus.load(tmp_path / "model").update(["own00"], [["t0n0"]])
+
+
+@pytest.mark.parametrize("one", [False, True])
+def test_a_loaded_model_with_its_documents_is_updated_as_one_that_is_fitted_on_all(tmp_path, one):
+    texts, y = (part[:-_TOPICS] for part in _documents())
+    y = [row[0] for row in y] if one else y
+    pipe = Pipeline(RRSVM(TAX, answer="all", random_state=0), TextFeatures()).fit(texts, y)
+    linnaeus.save(pipe.keep_documents(texts, y), tmp_path / "model")
+    grown = Taxonomy.from_edges([*_TREE, ("t0", "new")], display_labels={**_LABELS, "new": "noise1 noise2"})
+    loaded = linnaeus.load(tmp_path / "model")
+    loaded.model_.random_state = 0  # seeds are not stored
+    more, labels = ["own00 own00 topic01", "own01 topic02"], ["t0n0", "t0n1"] if one else [["t0n0"], ["t0n1"]]
+    loaded.update(more, labels, taxonomy=grown)
+    assert set(loaded.classes_) == {*_LABELS, "new"}
+    X = pipe.matrix([*texts, *more])
+    T = label_features(pipe.features_, grown)
+    again = RRSVM(grown, answer="all", random_state=0).fit(X, [*y, *labels], label_features=T)
+    order = [again.classes_.tolist().index(name) for name in loaded.classes_]
+    # within the tolerance of the solver
+    np.testing.assert_allclose(
+        loaded.decision_function(NEW), again.decision_function(pipe.matrix(NEW))[:, order], atol=0.01
+    )
+    assert loaded.top(["noise1 noise2"], 1)[0].tolist() == [["new"]]
+    assert len(loaded.kept_.names) == len(texts) + 2
 
 
 def test_an_update_with_new_nodes_needs_their_texts():

@@ -350,7 +350,7 @@ class HierarchicalSVM(SetSizes, AllNodes, LinearOrKernel):
             self.nodes_ = seen
         shared, solution, whole = self._shared(problem, clock)
         self._keep(solution, whole, problem.X)
-        found, scored = with_all_classes(shared, problem, T, held, part)
+        found, _, scored = with_all_classes(shared, problem, T, held, part)
         names = problem.taxonomy.names[found.nodes]
         by = problem.codec.values(names) if problem.codec.kind == "labels" else found.nodes
         order = np.argsort(by, kind="stable")

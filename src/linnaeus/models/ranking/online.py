@@ -26,9 +26,10 @@ from linnaeus.decoding import Decoder, RCut
 from linnaeus.engine import Clock, blocks
 from linnaeus.errors import DataError, ParameterError, check_choice, check_flag, check_number
 from linnaeus.losses.cost import check_pair_cost, pair_cost
-from linnaeus.models.all_nodes import AllNodes, HeldOutNodes, hold_out
+from linnaeus.models.all_nodes import AllNodes, HeldOutNodes, hold_out, mean_document
 from linnaeus.models.fitting import (
     Seed,
+    Stream,
     begin_stream,
     check_seed,
     document_weights,
@@ -39,8 +40,10 @@ from linnaeus.models.kernels import LinearOrKernel, kept_documents
 from linnaeus.models.ranking.attributes import check_attributes, keyed_attributes
 from linnaeus.models.ranking.set_sizes import SET_SIZES, set_size_decoder, stored_decoder
 from linnaeus.models.ranking.unseen import (
+    AllClasses,
     HeldOutRankings,
     SharedWeights,
+    UnseenScales,
     check_answer,
     learn_sizes,
     with_all_classes,
@@ -60,6 +63,11 @@ from linnaeus.typing import CSR, FloatArray, IntArray, Matrix
 
 __all__ = ["OnlineRanker", "RankerOutcome"]
 
+_STREAM = (  # what only a stream with answer="all" continues from
+    "label_features_", "ranked_nodes_", "start_weights_", "mean_document_", "document_weight_", "text_strength_",
+    "group_slope_", "group_shift_", "trial_", "trial_documents_", "met_nodes_", "held_documents_",
+    "held_labels_",
+)  # fmt: skip
 _PIECES = 16  # of a pass, after each of which the clock is read
 
 
@@ -114,6 +122,20 @@ class OnlineRanker(AllNodes, LinearOrKernel):
     support_documents_: Matrix
     set_size_: dict[str, object] | None = None
     class_shift_: FloatArray | None = None
+    # of answer="all", for streams (`unseen_stream`)
+    label_features_: CSR | None = None
+    ranked_nodes_: IntArray
+    start_weights_: CSR | None = None
+    mean_document_: FloatArray
+    document_weight_: float
+    text_strength_: float
+    group_slope_: FloatArray
+    group_shift_: FloatArray
+    trial_: list[OnlineRanker] | None = None
+    trial_documents_: IntArray
+    met_nodes_: IntArray
+    held_documents_: Matrix | None = None
+    held_labels_: CSR | None = None
     time_limit_reached_: bool = False
     _made: tuple[FloatArray, FloatArray] | None = None  # weights and intercept of classes
 
@@ -260,14 +282,28 @@ class OnlineRanker(AllNodes, LinearOrKernel):
     def _add_classes(self, problem: Problem, trial: _Trial) -> HeldOutRankings | None:
         """Add the classes without documents to the model of all documents, and bring all to one scale."""
         shared = SharedWeights(self.nodes_, self.attributes_, self.attribute_keys_, self._weights().answer)
-        found, scored = with_all_classes(shared, problem, trial.T, trial.held, trial.part)
+        found, scales, scored = with_all_classes(shared, problem, trial.T, trial.held, trial.part)
+        self.label_features_, self.mean_document_ = trial.T, mean_document(problem)
+        self.document_weight_ = float(document_weights(problem).sum())
+        self._keep_scales(scales)
+        self._take_classes(found)
+        return scored
+
+    def _take_classes(self, found: AllClasses) -> None:
+        """Answer all classes; those that have been learned are kept in ``ranked_nodes_``."""
+        self.ranked_nodes_ = self.nodes_
         found = found.ordered(self._by_name(found.nodes))
         L = found.attributes
         L.data = L.data * np.repeat(found.slope, np.diff(L.indptr))
         self.nodes_, self.attributes_, self.class_shift_ = found.nodes, L, found.shift
         self.n_documents_, self.label_weights_ = found.n_documents, found.label_weights
         self._made = None
-        return scored
+
+    def _keep_scales(self, scales: UnseenScales) -> None:
+        self.text_strength_, self.group_slope_, self.group_shift_ = scales.strength, scales.slope, scales.shift
+
+    def _scales(self) -> UnseenScales:
+        return UnseenScales(self.text_strength_, self.group_slope_, self.group_shift_)
 
     # -- classes -------------------------------------------------------------------------------------------------------
 
@@ -324,8 +360,14 @@ class OnlineRanker(AllNodes, LinearOrKernel):
         y: object,
         classes: Sequence[object] | None = None,
         sample_weight: FloatArray | None = None,
+        *,
+        label_features: object = None,
     ) -> OnlineRanker:
         """Continue learning: one pass over more documents, in their order.
+
+        With ``answer="all"`` nodes without documents are answered after every call as after `fit`, and a class whose
+        first document comes in a later call starts with the weights of its text. Every call computes the scores of all
+        nodes for up to 500 documents, so that calls of many documents each take less time.
 
         Parameters
         ----------
@@ -338,6 +380,8 @@ class OnlineRanker(AllNodes, LinearOrKernel):
             0, if they are in the taxonomy.
         sample_weight : array-like of shape (n_docs,), default=None
             Weights of the documents.
+        label_features : matrix of shape (n_nodes, n_features), default=None
+            Texts of all nodes as in `fit`, for ``answer="all"``; later calls take those of the first one.
 
         Returns
         -------
@@ -347,7 +391,22 @@ class OnlineRanker(AllNodes, LinearOrKernel):
         self._check_stream()
         if hasattr(self, "nodes_") and not hasattr(self, "attribute_weights_"):
             raise DataError("The model was pruned and cannot be trained further; keep the unpruned model for that.")
+        if self.answer == "all" and hasattr(self, "nodes_") and self.label_features_ is None:
+            raise DataError(
+                "The model was saved by an earlier version of linnaeus without the texts of its nodes, which "
+                "partial_fit needs for answer='all'; fit it again."
+            )
         stream = begin_stream(self, X, y, classes, sample_weight)
+        if self.answer == "all":
+            from linnaeus.models.ranking.unseen_stream import learn_all, stream_texts
+
+            learn_all(self, stream, stream_texts(self, label_features, stream))
+        else:
+            self._learn(stream)
+        return self
+
+    def _learn(self, stream: Stream, prior: CSR | None = None) -> None:
+        """One pass over validated documents; ``prior`` (n_nodes x n_features) are weights of classes that join."""
         problem = stream.problem
         if stream.first:
             self.n_docs_ = self.n_labels_ = self.n_updates_ = 0
@@ -355,21 +414,18 @@ class OnlineRanker(AllNodes, LinearOrKernel):
         self.n_docs_ += problem.n_docs
         self.n_labels_ += int(problem.frontier.nnz)
         nodes = np.union1d(problem.frontier.indices, stream.declared.indices).astype(np.int32)
-        self._grow(nodes, problem.X, stream.first)
+        self._grow(nodes, problem.X, stream.first, prior)
         self._continue(problem.X, self._labels(problem.frontier), document_weights(problem))
-        return self
 
     def _check_stream(self) -> None:
         """Refuse settings with which a model cannot learn from a stream."""
-        if self.answer == "all":
-            raise ParameterError("answer='all' needs all documents at once; partial_fit needs answer='seen'.")
         if self.kernel == "precomputed":
             raise ParameterError(
                 "kernel='precomputed' is limited to its training documents; partial_fit needs another kernel."
             )
 
-    def _grow(self, nodes: IntArray, X: Matrix, first: bool) -> None:
-        """Add classes that occur for the first time."""
+    def _grow(self, nodes: IntArray, X: Matrix, first: bool, prior: CSR | None) -> None:
+        """Add classes that occur for the first time, with the weights of their texts where there are any."""
         if first:
             if not len(nodes):
                 raise DataError("y has no label at all: every document has an empty set.")
@@ -377,7 +433,7 @@ class OnlineRanker(AllNodes, LinearOrKernel):
             n_rows, dtype = (X.shape[1] + self.fit_intercept, X.dtype) if self._linear else (0, np.float64)
             empty = AttributeWeights.zeros(n_rows, len(self.attribute_keys_), dtype, averaged=self._averaged)
             self._keep(empty, None if self._linear else X[np.zeros(0, dtype=np.intp)])
-        elif len(np.setdiff1d(nodes, self.nodes_)):
+        elif len(joined := np.setdiff1d(nodes, self.nodes_)):
             before, alone = self.attribute_keys_, len(self.nodes_) == 1
             self._set_classes(np.union1d(self.nodes_, nodes))
             known = self._weights()
@@ -387,6 +443,11 @@ class OnlineRanker(AllNodes, LinearOrKernel):
             columns = np.array([column[int(key)] for key in before], dtype=np.intp)
             n_rows = len(known.W)
             grown = known.placed(np.arange(n_rows), n_rows, columns, len(column))
+            if prior is not None:
+                from linnaeus.models.ranking.unseen_stream import with_start
+
+                start = with_start(grown, self.nodes_, self.attributes_, self.attribute_keys_, prior, joined)
+                self.start_weights_ = start if self.start_weights_ is None else self.start_weights_ + start
             self.attribute_weights_, self.attribute_drift_ = grown.W, grown.U
             self.set_size_ = None  # it was learned from the scores of other classes
 
@@ -436,7 +497,8 @@ class OnlineRanker(AllNodes, LinearOrKernel):
     def weights_(self, value: Matrix) -> None:
         self.pruned_intercept_ = self.intercept_
         self.pruned_weights_ = value
-        for name in ("attribute_weights_", "attribute_drift_"):  # complete ones would make the file large again
+        # complete ones would make the file large again
+        for name in ("attribute_weights_", "attribute_drift_", *_STREAM):
             self.__dict__.pop(name, None)
 
     @property
@@ -452,7 +514,7 @@ class OnlineRanker(AllNodes, LinearOrKernel):
     def _forget(self) -> None:
         super()._forget()
         self._made = self.set_size_ = None
-        for name in ("pruned_weights_", "pruned_intercept_", "support_documents_", "class_shift_"):
+        for name in ("pruned_weights_", "pruned_intercept_", "support_documents_", "class_shift_", *_STREAM):
             self.__dict__.pop(name, None)
 
     def _scores(self, X: Matrix) -> FloatArray:

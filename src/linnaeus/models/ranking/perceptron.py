@@ -67,7 +67,7 @@ class HierarchicalPerceptron(OnlineRanker):
         Whether to show a progress bar.
     answer : {"seen", "all"}, default="seen"
         Classes that can be answered: those that training documents have, or all nodes with texts, which needs
-        ``attributes="taxonomy+text"``, ``kernel="linear"`` and ``label_features`` in `fit`, not `partial_fit`.
+        ``attributes="taxonomy+text"``, ``kernel="linear"`` and ``label_features`` in `fit` or the first `partial_fit`.
         A node without documents scores by the nodes above it, words that its labels share with others, and its text.
 
     Attributes

@@ -16,7 +16,7 @@ to the length of the weights.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import sparse
@@ -30,6 +30,7 @@ from linnaeus.models.label_priors import (
     GroupScales,
     LabelGains,
     choose_ridge,
+    entries_of,
     group_of,
     nodes_with_texts,
     text_strengths,
@@ -40,7 +41,19 @@ from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray, Matrix
 
-__all__ = ["AllClasses", "HeldOutRankings", "SharedWeights", "check_answer", "learn_sizes", "with_all_classes"]
+__all__ = [
+    "AllClasses",
+    "HeldOutDocuments",
+    "HeldOutRankings",
+    "SharedWeights",
+    "UnseenScales",
+    "all_classes",
+    "check_answer",
+    "learn_scales",
+    "learn_sizes",
+    "own_attributes",
+    "with_all_classes",
+]
 
 _TEXTS = "taxonomy+text"
 
@@ -61,13 +74,15 @@ def check_answer(answer: str, attributes: str | Matrix, linear: bool) -> None:
 class SharedWeights:
     """What a ranking model has learned: classes, their attributes L and the weights w (n_inputs x n_attributes).
 
-    ``keys`` are those of the columns of L. Inputs are the features and, where the model has one, a constant.
+    ``keys`` are those of the columns of L. Inputs are the features and, where the model has one, a constant. ``start``
+    (keys x n_features) are weights that own attributes had before anything was learned; None stands for 0.
     """
 
     nodes: IntArray
     attributes: CSR
     keys: IntArray
     weights: FloatArray
+    start: CSR | None = None
 
     def scores(self, X: Matrix, attributes: CSR) -> FloatArray:
         """X w L' of documents, for any rows L of attributes."""
@@ -92,19 +107,47 @@ class SharedWeights:
 
     def gains(self, T: CSR, documents: IntArray) -> LabelGains:
         """Gains of words, from the weights of the own attributes of classes at the words of their texts."""
-        L = self.attributes
-        own = np.zeros(len(self.nodes), np.intp)
-        size = np.zeros(len(self.nodes))
-        class_of = np.repeat(np.arange(len(self.nodes)), np.diff(L.indptr))
-        key = self.keys[L.indices]
-        for last in (0, 1):  # the own place of a class above others follows that of its node
-            mine = np.flatnonzero(key == 2 * self.nodes[class_of] + last)
-            own[class_of[mine]], size[class_of[mine]] = L.indices[mine], L.data[mine]
+        own, size = own_attributes(self.nodes, self.attributes, self.keys)
         texts = sparse.csr_array(T[self.nodes])
         rows = np.repeat(np.arange(len(self.nodes)), np.diff(texts.indptr))
-        added = size[rows] * self.weights[texts.indices, own[rows]]
-        R = sparse.csr_array((added, texts.indices, texts.indptr), shape=texts.shape)
+        learned = self.weights[texts.indices, own[rows]]
+        if self.start is not None:
+            learned = learned - entries_of(self.start, self.keys[own[rows]], texts.indices)
+        R = sparse.csr_array((size[rows] * learned, texts.indices, texts.indptr), shape=texts.shape)
         return choose_ridge(texts, R, documents[self.nodes])
+
+
+def own_attributes(nodes: IntArray, attributes: CSR, keys: IntArray) -> tuple[IntArray, FloatArray]:
+    """Column of the own attribute of every class, and its value there; 0 where a class has none.
+
+    Examples
+    --------
+    >>> L = sparse.csr_array(np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.8]]))
+    >>> own, size = own_attributes(np.array([3, 4]), L, np.array([2, 6, 8]))
+    >>> own.tolist(), size.tolist()
+    ([1, 2], [0.5, 0.8])
+    """
+    own, size = np.zeros(len(nodes), np.intp), np.zeros(len(nodes))
+    class_of = np.repeat(np.arange(len(nodes)), np.diff(attributes.indptr))
+    key = keys[attributes.indices]
+    for last in (0, 1):  # the own place of a class above others follows that of its node
+        mine = np.flatnonzero(key == 2 * nodes[class_of].astype(np.int64) + last)
+        own[class_of[mine]], size[class_of[mine]] = attributes.indices[mine], attributes.data[mine]
+    return own, size
+
+
+@dataclass(frozen=True)
+class UnseenScales:
+    """How much texts count (``strength``), and scales of groups; ``shift`` is relative to the length of the weights."""
+
+    strength: float
+    slope: FloatArray
+    shift: FloatArray
+
+    @classmethod
+    def identity(cls) -> UnseenScales:
+        scales = GroupScales.identity()
+        return cls(1.0, scales.slope, scales.shift)
 
 
 @dataclass(frozen=True)
@@ -152,6 +195,19 @@ class AllClasses:
 
 
 @dataclass(frozen=True)
+class HeldOutDocuments:
+    """Held-out documents X and labels Y (n_held x n_nodes); ``learned`` are the training documents of each node.
+
+    Nodes ``ignored`` are compared neither as nodes with documents nor as nodes without.
+    """
+
+    X: Matrix
+    Y: BoolArray
+    learned: IntArray
+    ignored: IntArray = field(default_factory=lambda: np.zeros(0, np.int32))
+
+
+@dataclass(frozen=True)
 class HeldOutRankings:
     """Scores (n_docs x nodes) and labels (n_docs x all nodes) of held-out documents."""
 
@@ -162,8 +218,8 @@ class HeldOutRankings:
 
 def with_all_classes(
     shared: SharedWeights, problem: Problem, T: CSR, held: HeldOutNodes | None, part: SharedWeights | None
-) -> tuple[AllClasses, HeldOutRankings | None]:
-    """All classes that have documents or texts, and the scores of held-out documents.
+) -> tuple[AllClasses, UnseenScales, HeldOutRankings | None]:
+    """All classes that have documents or texts, their scales, and the scores of held-out documents.
 
     Parameters
     ----------
@@ -182,54 +238,107 @@ def with_all_classes(
     -------
     classes : AllClasses
         Classes with documents in the order of ``shared``, then the others.
+    scales : UnseenScales
+        What a stream of further documents continues with.
     scores : HeldOutRankings or None
         Scores by ``part`` on the same scale.
     """
-    taxonomy = problem.taxonomy
-    counts = np.bincount(problem.Y.indices, minlength=taxonomy.n_nodes)
-    gains, scales, scored = shared.gains(T, counts), GroupScales.identity(), None
+    counts = np.bincount(problem.Y.indices, minlength=problem.taxonomy.n_nodes)
+    scales, scored = UnseenScales.identity(), None
     if held is not None and part is not None:
-        strength, scales, scored = _compared(part, held, T, counts, problem.n_docs)
-        gains = gains.times(strength)
-        scales = replace(scales, shift=scales.shift * shared.size / max(part.size, np.finfo(float).tiny))
+        learned = np.bincount(held.problem.Y.indices, minlength=problem.taxonomy.n_nodes)
+        documents = HeldOutDocuments(held.X, held.Y, learned)
+        scales, scored = learn_scales(part, problem.taxonomy, documents, T, counts, problem.n_docs)
+    return all_classes(shared, problem.taxonomy, counts, T, scales, mean_document(problem)), scales, scored
+
+
+def all_classes(
+    shared: SharedWeights, taxonomy: Taxonomy, counts: IntArray, T: CSR, scales: UnseenScales, mean: FloatArray
+) -> AllClasses:
+    """Classes with documents in the order of ``shared``, then the other nodes with texts.
+
+    Parameters
+    ----------
+    shared : SharedWeights
+        The model.
+    taxonomy : Taxonomy
+        The taxonomy of the labels.
+    counts : ndarray of int of shape (n_nodes,)
+        Training documents of the nodes.
+    T : csr_array of shape (n_nodes, n_features)
+        Texts of the nodes.
+    scales : UnseenScales
+        How much texts count, and scales of groups.
+    mean : ndarray of shape (n_features,)
+        The mean of the training documents.
+
+    Returns
+    -------
+    AllClasses
+        All classes on one scale.
+    """
+    gains = shared.gains(T, counts).times(scales.strength)
     unseen = np.setdiff1d(nodes_with_texts(taxonomy), shared.nodes)
     nodes = np.concatenate([shared.nodes, unseen]).astype(np.int32)
     groups = group_of(counts[nodes])
-    slope, shift = scales.slope[groups], scales.shift[groups].copy()
+    slope, shift = scales.slope[groups], scales.shift[groups] * shared.size
     A = shared.attributes_of(taxonomy, unseen)
     if len(unseen):
-        document = np.append(mean_document(problem), 1.0)[: len(shared.weights)]
-        mean = A @ (shared.weights.T @ document)
-        shift[len(shared.nodes) :] += slope[len(shared.nodes) :] * (mean.mean() - mean)
+        document = np.append(mean, 1.0)[: len(shared.weights)]
+        inherited = A @ (shared.weights.T @ document)
+        shift[len(shared.nodes) :] += slope[len(shared.nodes) :] * (inherited.mean() - inherited)
     P = gains.prior(T)[nodes]
     P.data = P.data * np.repeat(slope * (counts[nodes] == 0), np.diff(P.indptr))
     P.eliminate_zeros()
     texts = sparse.csr_array(P.T, dtype=shared.weights.dtype)
     L = sparse.csr_array(sparse.vstack([shared.attributes, A], format="csr"))
-    return AllClasses(nodes, L, texts, counts[nodes], slope, shift), scored
+    return AllClasses(nodes, L, texts, counts[nodes], slope, shift)
 
 
-def _compared(
-    part: SharedWeights, held: HeldOutNodes, T: CSR, counts: IntArray, n_docs: int
-) -> tuple[float, GroupScales, HeldOutRankings]:
-    """How much texts count beside nodes above, scales of groups, and scores, on held-out documents."""
-    taxonomy, X = held.problem.taxonomy, held.X
-    learned = np.bincount(held.problem.Y.indices, minlength=taxonomy.n_nodes)
-    unseen = np.setdiff1d(nodes_with_texts(taxonomy), part.nodes)
+def learn_scales(
+    part: SharedWeights, taxonomy: Taxonomy, held: HeldOutDocuments, T: CSR, counts: IntArray, n_docs: int
+) -> tuple[UnseenScales, HeldOutRankings]:
+    """How much texts count beside nodes above, scales of groups, and scores, on held-out documents.
+
+    Parameters
+    ----------
+    part : SharedWeights
+        A model that has not seen what is held out.
+    taxonomy : Taxonomy
+        The taxonomy of the labels.
+    held : HeldOutDocuments
+        What is held out.
+    T : csr_array of shape (n_nodes, n_features)
+        Texts of the nodes.
+    counts : ndarray of int of shape (n_nodes,)
+        Documents of the nodes, with those held out.
+    n_docs : int
+        Documents, with those held out.
+
+    Returns
+    -------
+    scales : UnseenScales
+        For a model of all documents.
+    scores : HeldOutRankings
+        Scores of the held-out documents by ``part``, on one scale.
+    """
+    X, Y, learned = held.X, held.Y, held.learned
+    unseen = np.setdiff1d(np.setdiff1d(nodes_with_texts(taxonomy), part.nodes), held.ignored)
     S, strength = part.scores(X, part.attributes), 1.0
     spread = float(S.std())
     if len(unseen):
         inherited = centred(part.scores(X, part.attributes_of(taxonomy, unseen)))
         texts = dense(part.gains(T, learned).prior(T)[unseen] @ X.T).T
-        (strength,) = text_strengths(inherited, [texts], held.Y[:, unseen])
+        (strength,) = text_strengths(inherited, [texts], Y[:, unseen])
         S = np.hstack([S, inherited + strength * texts])
     nodes = np.concatenate([part.nodes, unseen])
     rate = unseen_rate(counts, nodes, n_docs)
     scales = group_scales(
-        S, held.Y[:, nodes], learned[nodes], rate, measure=_found_first, unit=2 * spread
+        S, Y[:, nodes], learned[nodes], rate, measure=_found_first, unit=2 * spread
     )  # scores of rankers have no unit of their own
     groups = group_of(learned[nodes])
-    return strength, scales, HeldOutRankings(nodes, scales.slope[groups] * S + scales.shift[groups], held.Y)
+    scored = HeldOutRankings(nodes, scales.slope[groups] * S + scales.shift[groups], Y)
+    return UnseenScales(strength, scales.slope, scales.shift / max(part.size, np.finfo(float).tiny)), scored
 
 
 def _found_first(S: FloatArray, gold: BoolArray) -> float:

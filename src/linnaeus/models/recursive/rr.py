@@ -445,12 +445,14 @@ class RecursiveModel(LongFit, AllNodes):
         replaced: Mapping[str, str | None] | None = None,
         sample_weight: npt.ArrayLike | None = None,
         label_features: object = None,
+        n_embedding: int = 0,
     ) -> RecursiveModel:
         """Learn from more documents, and follow a taxonomy that has changed; only what they touch is solved again.
 
         The gap that is certified afterwards is of the whole problem, old documents included, which the model still
         holds from its fit. A model that was loaded has them if they were kept (`keep_documents`, `linnaeus train
-        --keep-documents`), without document weights; it continues from its weights.
+        --keep-documents`), without document weights; it continues from its weights. With ``answer="all"`` a loaded
+        model learns from all documents again: gains of words and scales are not stored.
 
         Parameters
         ----------
@@ -467,7 +469,10 @@ class RecursiveModel(LongFit, AllNodes):
         sample_weight : float or array-like of shape (n_docs,), default=None
             Weights of the new documents.
         label_features : matrix of shape (n_nodes, n_features), default=None
-            With ``answer="all"``, the texts of all nodes of ``taxonomy``; needed where it has new nodes.
+            With ``answer="all"``, the texts of all nodes of ``taxonomy``; needed where it has new nodes, and by
+            loaded models.
+        n_embedding : int, default=0
+            Number of last columns that are an embedding, as in `fit`; for a loaded model with ``answer="all"``.
 
         Returns
         -------
@@ -481,6 +486,8 @@ class RecursiveModel(LongFit, AllNodes):
         taxonomy = self.taxonomy_ if taxonomy is None and hasattr(self, "taxonomy_") else taxonomy
         if X is None or replaced is not None or self._loses_labels(taxonomy):
             return self._revise(X, y, taxonomy, replaced or {}, sample_weight)
+        if self.answer == "all" and self._joint is None:
+            return self._fit_again(X, y, taxonomy, sample_weight, label_features, n_embedding)
         old = self._joint or self._solved_again()
         if old is None:
             raise self._without_documents()
@@ -509,10 +516,43 @@ class RecursiveModel(LongFit, AllNodes):
                 answer_all_nodes(self, problem, texts)
             solver.release()
         self.drop_calibration()
+        self._keep_new(problem, X.shape[0])
+        return self
+
+    def _keep_new(self, problem: Problem, n_new: int) -> None:
+        """Keep the new documents of an update where those of the fit were kept."""
         if self.kept_ is not None:
             names = [*self.kept_.names.tolist(), *range(len(self.kept_.names), problem.n_docs)]
-            whole = problem.n_docs == len(self.kept_.names) + X.shape[0]  # all documents of the fit were kept
+            whole = problem.n_docs == len(self.kept_.names) + n_new  # all documents of the fit were kept
             self.kept_ = KeptDocuments.of(problem.X, problem.closed, names, problem.Y) if whole else None
+
+    def _fit_again(
+        self,
+        X: Matrix,
+        y: object,
+        taxonomy: Taxonomy | None,
+        sample_weight: npt.ArrayLike | None,
+        label_features: object,
+        n_embedding: int,
+    ) -> RecursiveModel:
+        """An update of a loaded model with ``answer="all"``: a fit of the documents kept with it and the new ones."""
+        held = self._held_problem()
+        if held is None or taxonomy is None:
+            raise self._without_documents()
+        X = self._check_X(X, reset=False)
+        Y, _, _ = check_labels(y, taxonomy, X.shape[0])
+        X, Y, weights = with_weight(X, Y, check_weights(sample_weight, X.shape[0]))
+        problem = enlarged(held, X, Y, taxonomy, weights)
+        T = check_label_features(label_features, taxonomy.n_nodes, problem.X.shape[1], method="update")
+        self._forget()
+        self.taxonomy_ = taxonomy
+        if self.taxonomy is not None:
+            self.taxonomy = taxonomy
+        with single_blas_thread():
+            fit_all_nodes(self, problem, T, n_embedding)
+        self.n_touched_ = len(self.nodes_)
+        self.drop_calibration()
+        self._keep_new(problem, X.shape[0])
         return self
 
     def _enlarged_solver(
@@ -535,11 +575,6 @@ class RecursiveModel(LongFit, AllNodes):
         return enlarged_solver(old, problem, network, leaves, blocks, Y, scores, engines), labels, groups
 
     def _without_documents(self) -> NotFittedError:
-        if self.answer == "all" and hasattr(self, "nodes_"):
-            return NotFittedError(
-                "A loaded model with answer='all' cannot be updated: what it has learned about texts of nodes is not "
-                "stored; fit it on all documents."
-            )
         return NotFittedError(
             "update needs the documents of the fit, which this model does not hold (it was loaded, or not fitted); "
             "fit it on all documents, or keep them with the model before it is saved (keep_documents)."
@@ -550,7 +585,7 @@ class RecursiveModel(LongFit, AllNodes):
         if self._joint is not None:
             return self._joint.problem
         kept = self.kept_
-        if kept is None or kept.labels is None or self.answer != "seen":
+        if kept is None or kept.labels is None:
             return None
         X = kept.as_given
         assert X is not None
