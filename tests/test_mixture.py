@@ -325,9 +325,9 @@ def test_a_mixture_of_words_and_of_characters_is_explained_by_words() -> None:
 
 
 def test_nodes_without_documents_do_not_win_because_a_source_is_sure_of_the_others() -> None:
-    """Perfectly separable documents of one label, and label texts that never occur: nothing speaks for an inner node."""
+    """Separable documents of one label, and label texts that never occur: nothing speaks for an inner node."""
     tax = Taxonomy.from_edges([("Animals", "Cats"), ("Animals", "Dogs"), ("Plants", "Roses"), ("Plants", "Trees")])
-    words = {"Cats": "purr meow kitten", "Dogs": "bark puppy leash", "Roses": "petal thorn bloom", "Trees": "trunk leaf"}
+    words = {"Cats": "purr meow kitten", "Dogs": "bark puppy leash", "Roses": "petal thorn", "Trees": "trunk leaf"}
     y = list(words) * 20
     rng = np.random.default_rng(0)
     texts = [f"{words[label]} filler{rng.integers(9)} filler{rng.integers(9)}" for label in y]
