@@ -117,7 +117,7 @@ def test_labels_outside_the_taxonomy_are_named_or_dropped(linnaeus, learner) -> 
     assert "did you mean 'Cats'" in result.err
     result = linnaeus("learn", learner / "model", learner / "odd.jsonl", "--unknown", "drop")
     assert result.code == 0
-    assert "1 document" in result.err, "the document of 'Catz' has no other label and is left out"
+    assert "has no other label and is left out" in result.err
 
 
 # -- taxonomy learn ----------------------------------------------------------------------------------------------------
