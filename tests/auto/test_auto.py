@@ -16,7 +16,7 @@ from linnaeus.auto.candidates import FAMILIES, GRID, Candidate, Kept, first_cand
 from linnaeus.auto.evaluate import Evaluator, Outcome, splits_of
 from linnaeus.auto.search import Search, search
 from linnaeus.decoding import RCut
-from linnaeus.errors import CheckpointError, ParameterError
+from linnaeus.errors import CheckpointError, LinnaeusError, ParameterError
 from linnaeus.features import DenseFeatures, TextFeatures
 
 TAX = Taxonomy.from_paths([["A", "AA"], ["A", "AB"], ["B", "BA"], ["B", "BB"]])
@@ -445,6 +445,25 @@ _NOT_EQUIVALENT = {f"check_sample_weight_equivalence_on_{kind}_data": _BY_DOCUME
 @parametrize_with_checks([AutoClassifier(budget=0.001)], expected_failed_checks=lambda estimator: _NOT_EQUIVALENT)
 def test_scikit_learn_takes_it_as_one_of_its_own(estimator, check) -> None:
     check(estimator)
+
+
+def test_the_chosen_model_ranks_and_explains_documents() -> None:
+    texts = ["purr meow", "bark growl"] * 20
+    features = TextFeatures(min_df=1)
+    model = AutoClassifier(features=features, budget=60).fit(texts, ["cat", "dog"] * 20, models=["OneVsRestSVM"])
+    names, scores = model.top(["meow"], k=2)
+    assert names[0].tolist() == ["cat", "dog"]
+    assert scores[0, 0] > scores[0, 1]
+    assert model.explain("meow")[-1].features[0] == "meow"
+
+
+def test_errors_about_documents_name_this_class() -> None:
+    X, y = rings()
+    model = AutoClassifier(budget=0.001).fit(X, y)
+    with pytest.raises(ValueError, match="AutoClassifier is expecting 2 features"):
+        model.predict(X[:, :1])
+    with pytest.raises(LinnaeusError, match=r"AutoClassifier\(features=TextFeatures\(\)\)"):
+        AutoClassifier().fit(["a text", "another"], ["a", "b"])
 
 
 def test_a_parameter_that_no_model_for_the_documents_has_is_refused() -> None:

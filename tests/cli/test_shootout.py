@@ -45,6 +45,10 @@ def test_a_run_without_figures_keeps_the_earlier_report(linnaeus, files) -> None
     assert result.code == 1
     assert "No model could be measured; increase the budget. report.html in" in result.err
     assert (files / "report" / "report.html").read_text() == "of an earlier run"
+    result = linnaeus(*given, "--budget", "0.000001", "-o", files / "new")
+    assert result.code == 1
+    assert "No model could be measured; increase the budget." in result.err
+    assert not (files / "new" / "report.html").exists()
 
 
 def test_the_last_line_is_a_command_that_trains_the_recommended_model(linnaeus, files, monkeypatch) -> None:

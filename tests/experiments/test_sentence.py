@@ -108,6 +108,11 @@ def test_one_model_or_none_is_compared_with_nothing() -> None:
     assert sentence(late, [], F) == "No model could be measured; increase the budget."
 
 
+def test_the_choice_names_how_many_models_had_no_time() -> None:
+    found = [Run(model="RRSVM", status="done", held_out=0.6), Run(model="HM3", status="no time")]
+    assert choice(found, F).endswith("would choose RRSVM: hierarchical F1 0.6000; 1 model had no time.")
+
+
 def test_a_lead_of_less_than_a_tenth_of_a_point_is_no_lead_however_certain_it_is() -> None:
     said = sentence(runs(RRSVM=0.8, OneVsRestSVM=0.7998), [row("flat", "RRSVM", "OneVsRestSVM", 0.0002, 0.0001)], F)
     assert said.endswith("flat one: RRSVM and flat OneVsRestSVM are equal in hierarchical F1.")

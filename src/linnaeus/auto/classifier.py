@@ -21,7 +21,8 @@ from linnaeus.decoding import Decoder
 from linnaeus.engine import parse_seconds
 from linnaeus.errors import CheckpointError, LinnaeusError, check_number, warn_user
 from linnaeus.features.documents import n_documents
-from linnaeus.models.base import available_unless
+from linnaeus.models.base import TaxonomyClassifier, available_unless
+from linnaeus.models.explaining import PathExplanation
 from linnaeus.models.fitting import require_two_classes
 from linnaeus.pipeline import Pipeline, Transformer
 from linnaeus.registry import resolve
@@ -154,7 +155,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         check_measure(self.measure)
         check_number("random_state", self.random_state, least=0, whole=True)
         budget = None if self.budget is None else parse_seconds(self.budget, "budget")
-        probe = resolve(FLAT)(self.taxonomy)
+        probe = self._probe()
         probe._check_parameters()
         if self.features is None:
             X = probe._check_X(X, reset=True)
@@ -292,12 +293,17 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "pipeline_")
         return self.pipeline_.taxonomy_
 
+    def _probe(self) -> TaxonomyClassifier:
+        """A flat model that validates documents in the name of this class."""
+        probe: TaxonomyClassifier = type(type(self).__name__, (resolve(FLAT),), {})(self.taxonomy)
+        return probe
+
     def _documents(self, X: Any) -> Any:
         """Documents as the pipeline takes them; vectors must have the columns of the training vectors."""
         check_is_fitted(self, "pipeline_")
         if self.features is not None:
             return X
-        probe = resolve(FLAT)()
+        probe = self._probe()
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(probe, name, getattr(self, name))
@@ -333,6 +339,16 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         """Logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
+
+    def top(self, X: object, k: int = 5, **request: Any) -> tuple[ObjectArray, FloatArray]:
+        """The k best nodes of each document: labels and scores, or ``probabilities``; see `Pipeline.top`."""
+        documents = self._documents(X)
+        return self.pipeline_.top(documents, k, **request)
+
+    def explain(self, document: object, node: str | None = None, k: int | None = None) -> PathExplanation:
+        """Contributions of the words or features of one document; see `Pipeline.explain`."""
+        check_is_fitted(self, "pipeline_")
+        return self.pipeline_.explain(document, node, k)
 
     def score(self, X: object, y: object, sample_weight: npt.ArrayLike | None = None) -> float:
         """Hierarchical F1 of the answers."""

@@ -123,8 +123,9 @@ def shootout(
     if best is not None and data:
         result.next_step = train_command(sys.argv[1:], best, variant)
     kept = [path.name for path in (Path(output, "report.html"), Path(output, "report.md")) if path.exists()]
-    if kept and not any(row.status in MEASURED for row in result.runs):
-        raise DataError(f"{result.sentence} {kept[0]} in {output} was left unchanged.")
+    if not any(row.status in MEASURED for row in result.runs):
+        left = f" {kept[0]} in {output} was left unchanged." if kept else ""
+        raise DataError(f"{result.sentence}{left}")
     written = write_report(result, Path(output))
     print_json({**result.to_json(), "columns": dict(documents.columns)}) if as_json else _show(result, written)
 

@@ -50,7 +50,7 @@ __all__ = [
 # Squared losses sum fourth powers of values; models that compute in single precision with double data sum third ones.
 LARGEST = {"float32": 1e8, "float64": 1e10}
 _MAX_COLUMNS = 2**31 - 1  # kernels number features with 32 bits
-_USE_TEXT = "for text use Pipeline(model, TextFeatures())"
+_USE_TEXT = "for text use Pipeline(model, TextFeatures()) or AutoClassifier(features=TextFeatures())"
 _USE_NUMBERS = "models take numbers: convert them first, for example to days since a fixed date"
 _DATES = ("M", "m")  # kinds of datetime64 and timedelta64
 _CONVERSION = (ValueError, TypeError, IndexError, AttributeError, OverflowError, NotImplementedError)

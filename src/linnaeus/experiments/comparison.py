@@ -220,8 +220,11 @@ def choice(runs: list[Run], measure: str) -> str:
     how += [f"cut {run.cut}"] if run.cut not in (None, OWN) else []
     name = f"{run.model} ({', '.join(how)})" if how else run.model
     folds = "" if run.in_folds is None else f" ({run.in_folds:.4f} with every one held out once)"
+    late = sum(one.status == "no time" for one in runs)
+    of_these = f"; {late} {'model' if late == 1 else 'models'} had no time" if late else ""
     return (
-        f"On held-out training documents linnaeus train would choose {name}: {MAIN[measure]} {run.held_out:.4f}{folds}."
+        f"On held-out training documents linnaeus train would choose {name}: "
+        f"{MAIN[measure]} {run.held_out:.4f}{folds}{of_these}."
     )
 
 
