@@ -99,6 +99,18 @@ def test_forecasts_learn_from_finished_models_of_the_family(tmp_path) -> None:
     assert state._begin("HierarchicalRLS", 2) is not None
 
 
+def test_postponed_models_that_can_be_stopped_get_their_part_of_the_rest_whatever_is_forecast(tmp_path) -> None:
+    """HBLR would need more than is left, and is stopped; HierarchicalRLS could not be."""
+    state = _Shootout(toy(), RunFolder(tmp_path, toy()), Clock(100), 1, lambda message: None)
+    state.forecasts = {name: RunForecast(9e3, 9e3) for name in ("HBLR", "HierarchicalRLS")}
+    assert state._begin("HBLR", 2) is None
+    assert state.put_off == ["HBLR"]
+    state.late, state.begun = True, set()
+    assert state._begin("HBLR", 2) is not None
+    assert 40 < state.limits["HBLR"] <= 50
+    assert state._begin("HierarchicalRLS", 1) is None
+
+
 def test_runs_that_take_all_their_time_leave_as_much_to_the_others(tmp_path) -> None:
     """Six models that would like to have 100 s each and need 5 s, in 100 s: the last one gets as much as the first."""
     state = _Shootout(toy(), RunFolder(tmp_path, toy()), Clock(100), 1, lambda message: None)

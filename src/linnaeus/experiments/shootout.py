@@ -137,7 +137,8 @@ class _Shootout:
         for name, outcome in in_children(try_model, waiting, self._begin, jobs=self.jobs):
             self._end(name, outcome)
         self.late, self.begun = True, set(self.forecasts) - set(self.put_off)
-        again = sorted(self.put_off, key=lambda name: self._forecast(name).least)
+        # Those that can be stopped give a figure in whatever time they get: they do not wait for others.
+        again = sorted(self.put_off, key=lambda name: (not _can_stop(name), self._forecast(name).least))
         for name, outcome in in_children(try_model, again, self._begin, jobs=self.jobs):
             self._end(name, outcome)
 
@@ -195,7 +196,9 @@ class _Shootout:
         if name in self.firsts:  # every family is seen before any is seen twice
             most = min(self.left, self.left * self.jobs / len(self.firsts - self.begun | {name}))
             limit = max(limit, min(least, _FOR_FIRST * most))
-        stops = "max_time" in parameters_of(name)
+        stops = _can_stop(name)
+        if self.late and stops:
+            limit = max(limit, self.left * self.jobs / max(left, self.jobs))
         longest = limit * (_STOPPABLE if stops else 1.0)
         if self.late and not stops:  # what it does not get is of no use to anybody
             limit, longest = self.left, _DOUBTFUL * self.left
@@ -251,6 +254,11 @@ class _Shootout:
     def _value(self, run: Run) -> str:
         value = run.measures.get(self.experiment.measure)
         return f"{MAIN[self.experiment.measure]} {'unknown' if value is None else format(value, '.4f')}"
+
+
+def _can_stop(name: str) -> bool:
+    """Whether a fit of the model ends within a time limit."""
+    return "max_time" in parameters_of(name)
 
 
 # -- the result --------------------------------------------------------------------------------------------------------

@@ -48,6 +48,28 @@ def test_no_generic_search_finds_less_than_the_certified_bound(seed) -> None:
     assert solver.objective <= found.fun + 1e-2
 
 
+class Ticking:
+    """A clock that is over after some looks at it."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    @property
+    def over(self) -> bool:
+        self.looks -= 1
+        return self.looks < 0
+
+
+def test_a_pass_ends_when_the_time_is_over_with_a_valid_certificate() -> None:
+    best, stopped = problem(0), problem(0)
+    best.run(1e-6, 5000, Clock(None), lambda gap: None)
+    assert not stopped.run(1e-9, 5000, Ticking(6), lambda gap: None)
+    assert stopped.n_iter == 1
+    assert 1 <= np.count_nonzero(stopped.total) <= 5, "not all of the twelve documents"
+    assert stopped.objective == pytest.approx(primal(stopped, stopped.W), abs=1e-10)
+    assert stopped.objective - stopped.gap <= best.objective
+
+
 def test_the_gap_is_never_below_what_is_left() -> None:
     best = problem(0)
     best.run(1e-6, 5000, Clock(None), lambda gap: None)

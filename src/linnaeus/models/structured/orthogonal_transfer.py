@@ -272,7 +272,7 @@ class SaddlePoint:
                 return self.gap <= tol * self.objective
             self.n_iter += 1
             open_ = np.flatnonzero(parts > 0.2 * tol * self.objective / len(parts))
-            self._visit(rng.permutation(open_))
+            self._visit(rng.permutation(open_), clock)
             if sign_gap > _SIGNS * self.gap or self.n_iter == 1:
                 self._update_signs()
             else:
@@ -296,10 +296,14 @@ class SaddlePoint:
             first[better], second[better] = family[a[better]], family[b[better]]
         return violation, first, second
 
-    def _visit(self, rows: IntArray) -> None:
-        """Some steps for each document: weight moves from its least violated pair in use to the most violated one."""
+    def _visit(self, rows: IntArray, clock: Clock) -> None:
+        """Some steps for each document, while there is time: weight moves from its least violated pair in use to the
+        most violated one.
+        """
         W, inverse = self.W, self.inverse
         for i in rows.tolist():
+            if clock.over:
+                return
             x, squares, c, alpha = self.X[i], self.squares[i], self.c[i], self.alpha[i]
             if not squares:
                 continue
