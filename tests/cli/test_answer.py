@@ -65,7 +65,7 @@ def test_converted_texts_are_compared_with_label_texts(linnaeus, files):
             "--answer all with --model OneVsRestSVM; expected one of RRSVM",
         ),
         (("--answer", "all", "--model", "Hieron"), "got attributes='perclass', expected 'taxonomy+text'"),
-        (("--answer", "all", "--budget", "1m"), "--budget: with --answer all nothing is searched for"),
+        (("--answer", "all", "--budget", "1m"), "--budget: with --answer all nothing is searched for; leave --budget out"),
     ],
 )
 def test_what_does_not_go_with_all_nodes_is_refused(linnaeus, files, options, message):

@@ -91,7 +91,7 @@ def test_the_usual_sources_share_the_features(linnaeus, files) -> None:
         (["--model", "RRSVM", "--sources", "RRSVM,LexicalModel"], "expected --model Mixture"),
         (["--sources", "RRSVM,LexicalModel", "--set", "SVM__C=1"], "'SVM' is not a source"),
         (["--sources", "RRSVM,LexicalModel", "--set", "RRSVM__D=1"], "RRSVM has the parameters"),
-        (["--sources", "RRSVM,LexicalModel", "--budget", "3m"], "--budget: a mixture is trained as given"),
+        (["--sources", "RRSVM,LexicalModel", "--budget", "3m"], "--budget: a mixture is trained as given, without a search; leave --budget out"),
         (["--sources", "RRSVM,LexicalModel", "--max-time", "3m"], "--max-time: Mixture trains without"),
         (["--model", "Mixture", "--answer", "all"], "give it to a source"),
         (["--model", "Mixture", "--set", "RRLogistic__answer=all"], "add the source LexicalModel"),
