@@ -230,7 +230,7 @@ class Answering:
         else:
             Y = self.inner.answers(X, decoder=self.decoder, closed=self.closed)
         first, column_of = 0, self._column_of
-        decided = set(self.decoder.nodes.tolist()) if isinstance(self.decoder, ExpectedCut) else set()
+        decided = set(self.decoder.nodes) if isinstance(self.decoder, ExpectedCut) else set()
         for S in [self._probabilities_of(X, Y)] if self.probabilities else self.inner.score_blocks(X):
             P = self._cut_probabilities(S)
             for i, scores in enumerate(S):
