@@ -270,7 +270,7 @@ def test_pull_of_joint_models_is_followed_with_c() -> None:
     run = begun(Fixed(value))
     run.run()
     assert (run.best().candidate.C, run.best().candidate.pull) == (3.0, float("inf"))
-    assert "pull inf" in str(run.best().candidate)
+    assert "(C 3, pull inf (the flat model)" in str(run.best().candidate)
 
 
 def test_a_joint_model_alone_begins_at_its_flat_end_and_ends_where_it_is_best() -> None:

@@ -62,4 +62,4 @@ def test_wrong_options_are_named(train, options, why) -> None:
 def test_options_of_texts_are_refused_for_vectors(linnaeus, tmp_path) -> None:
     (tmp_path / "docs.txt").write_text("a 1:1\nb 2:1\n")
     result = linnaeus("train", "-d", tmp_path / "docs.txt", "-o", tmp_path / "model", "--ngrams", "1-2")
-    assert "--ngrams has no effect on sparse documents" in result.err
+    assert "--ngrams has no effect on sparse vectors" in result.err

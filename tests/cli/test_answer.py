@@ -65,10 +65,18 @@ def test_converted_texts_are_compared_with_label_texts(linnaeus, files):
             "--answer all with --model OneVsRestSVM; expected one of RRSVM",
         ),
         (("--answer", "all", "--model", "Hieron"), "got attributes='perclass', expected 'taxonomy+text'"),
-        (("--answer", "all", "--budget", "1m"), "--budget: with --answer all nothing is searched for"),
+        (("--answer", "all", "--budget", "1m"), "nothing is searched for; leave --budget out"),
     ],
 )
 def test_what_does_not_go_with_all_nodes_is_refused(linnaeus, files, options, message):
     refused = _train(linnaeus, files, *options)
     assert refused.code in (1, 2)
     assert message in " ".join(refused.err.split())
+
+
+def test_an_explanation_calls_nodes_by_their_display_labels(linnaeus, files) -> None:
+    assert _train(linnaeus, files, "--answer", "all", "--min-df", "1").code == 0
+    shown = linnaeus("explain", files / "model", "--document", "foxes bite", "--node", "fox").out
+    assert "parents of Foxes: " in shown
+    assert "Foxes: score" in shown
+    assert "of fox:" not in shown

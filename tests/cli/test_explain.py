@@ -131,3 +131,15 @@ def test_checksums_are_compared_on_request(linnaeus, trained, monkeypatch) -> No
     given = ("explain", trained / "model", "--document", "cat purr")
     assert [linnaeus(*given, *more).code for more in ((), ("--verify",), ("--no-verify",))] == [0, 0, 0]
     assert asked == [None, True, False]
+
+
+def test_a_node_that_is_answered_too_stands_beside_the_other(linnaeus, files) -> None:
+    texts = [("kitten purr", ["Cats"]), ("rose petal", ["Flowers"]), ("kitten rose", ["Cats", "Flowers"])]
+    rows = [json.dumps({"text": text, "labels": labels}) for text, labels in texts * 10]
+    (files / "two.jsonl").write_text("\n".join(rows))
+    given = ["-t", files / "topics.tsv", "-d", files / "two.jsonl", "-o", files / "model", "--model", "EdgePA"]
+    assert linnaeus("train", *given, "--budget", 0, "--test-size", 0).code == 0
+    shown = linnaeus("explain", files / "model", "--document", "kitten rose").out
+    assert "beside Plants" in shown
+    assert "beside Animals" in shown
+    assert "rather than Plants" in linnaeus("explain", files / "model", "--document", "kitten purr").out

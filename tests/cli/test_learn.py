@@ -200,3 +200,9 @@ def test_options_of_a_vocabulary_are_refused_beside_hashed_features(linnaeus, fi
     assert "--min-df has no effect with --features hashed" in result.err
     result = linnaeus(*train, "--features", "hashed:99")
     assert "'hashed:99': bits=99" in result.err
+
+
+def test_updates_are_called_corrections(linnaeus, learner) -> None:
+    shown = linnaeus("learn", learner / "model", learner / "more.jsonl").out
+    assert "corrections" in shown
+    assert "learned from" not in shown

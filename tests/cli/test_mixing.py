@@ -91,7 +91,7 @@ def test_the_usual_sources_share_the_features(linnaeus, files) -> None:
         (["--model", "RRSVM", "--sources", "RRSVM,LexicalModel"], "expected --model Mixture"),
         (["--sources", "RRSVM,LexicalModel", "--set", "SVM__C=1"], "'SVM' is not a source"),
         (["--sources", "RRSVM,LexicalModel", "--set", "RRSVM__D=1"], "RRSVM has the parameters"),
-        (["--sources", "RRSVM,LexicalModel", "--budget", "3m"], "--budget: a mixture is trained as given"),
+        (["--sources", "RRSVM,LexicalModel", "--budget", "3m"], "without a search; leave --budget out"),
         (["--sources", "RRSVM,LexicalModel", "--max-time", "3m"], "--max-time: Mixture trains without"),
         (["--model", "Mixture", "--answer", "all"], "give it to a source"),
         (["--model", "Mixture", "--set", "RRLogistic__answer=all"], "add the source LexicalModel"),
@@ -116,3 +116,8 @@ def test_a_file_without_a_text_column_is_told_what_the_model_was_trained_on(linn
     done = linnaeus("predict", files / "model", files / "other.csv")
     assert done.code != 0
     assert "(the model was trained on the text 'text')" in done.err
+
+
+def test_the_sources_are_named_before_a_training(linnaeus, files) -> None:
+    trained = _train(linnaeus, files, "--sources", "words=LexicalModel,OneVsRestSVM", "--set", "cv=2")
+    assert "training Mixture of words and OneVsRestSVM" in " ".join(trained.err.split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -380,3 +381,34 @@ def test_labels_that_are_allowed_may_be_given_for_all_documents(linnaeus, traine
     assert json.loads(line)["labels"][0]["label"] in ("Dogs", "Trees")
     refused = linnaeus(*command, "--allow-from", "may")
     assert "--allow and --allow-from" in refused.err
+
+
+def test_nodes_that_the_cut_did_not_decide_have_neither_score_nor_probability(linnaeus, files) -> None:
+    texts = [("cat purr kitten", ["Cats"]), ("rose petal", ["Flowers"]), ("purr rose", ["Cats", "Flowers"])]
+    rows = [json.dumps({"text": text, "labels": labels}) for text, labels in texts * 10]
+    (files / "two.jsonl").write_text("\n".join(rows))
+    given = ["-t", files / "topics.tsv", "-d", files / "two.jsonl", "-o", files / "model", "--min-df", 1]
+    options = ["--model", "HierarchicalPerceptron", "--decoder", "expected", "--budget", 0, "--test-size", 0]
+    assert linnaeus("train", *given, *options).code == 0
+    out = linnaeus("predict", files / "model", "--document", "cat purr kitten", "--closed").out
+    label, above = json.loads(out)["labels"]
+    assert label["label"] == "Cats"
+    assert label["probability"] > 0
+    assert (above["label"], above["score"], "probability" in above) == ("Animals", None, False)
+
+
+def test_rankings_of_models_that_go_down_the_taxonomy_have_scores_of_their_own(linnaeus, files) -> None:
+    given = ["-t", files / "topics.tsv", "-d", files / "docs.jsonl", "-o", files / "model", "--min-df", 1]
+    assert linnaeus("train", *given, "--model", "EdgePA", "--budget", 0, "--test-size", 0).code == 0
+    asked = files / "model", "--document", "cat purr kitten thing"
+
+    def first(*more: object) -> dict[str, float]:
+        return json.loads(linnaeus("predict", *asked, *more).out)["labels"][0]
+
+    own = {step["node"]: step["score"] for step in json.loads(linnaeus("explain", *asked, "--json").out)}
+    assert first()["score"] == pytest.approx(own["Cats"], abs=1e-5)
+    assert first("--top", 1)["score"] == pytest.approx(min(own["Animals"], own["Cats"]), abs=1e-5)
+    assert linnaeus("calibrate", files / "model", files / "docs.jsonl").code == 0
+    p = first("--top", 1, "--probabilities")["probability"]
+    assert first()["score"] == pytest.approx(own["Cats"], abs=1e-5)
+    assert first("--top", 1)["score"] == pytest.approx(math.log(p / (1 - p)), rel=1e-3)

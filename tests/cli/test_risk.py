@@ -111,6 +111,7 @@ def test_rules_hold_under_a_promise(linnaeus, folder) -> None:
     [
         (["--risk", 0.0001], "--risk 0.0001 cannot be promised"),
         (["--risk", "0.01%"], "--risk 0.0001 cannot be promised"),
+        (["--risk", 0.01, "--risk-of", "answered"], "count, about half"),
         (["--risk", "five"], "'five' is not a share; expected a number such as"),
         (["--risk", 0.1, "--require", "11"], "--risk and --require contradict"),
         (["--risk", 0.1, "--n-best", 2], "--n-best has no effect with it"),

@@ -318,3 +318,12 @@ def test_labels_that_lost_their_leading_zeros_are_reported(linnaeus, tmp_path) -
     result = linnaeus("train", *data, "--model", "OneVsRestSVM", "--budget", 0, "--test-size", 0)
     assert result.code == 0, result.err
     assert "'211' is perhaps '0211' (Title 0211). A spreadsheet removes leading zeros" in " ".join(result.err.split())
+
+
+def test_a_column_that_is_not_read_is_listed_with_the_name_that_is(linnaeus, tmp_path) -> None:
+    (tmp_path / "topics.csv").write_text("id,label,parent,alt\na,Animals,,\nc,Cats,a,felines\n")
+    result = linnaeus("taxonomy", "check", tmp_path / "topics.csv", "--json")
+    (found,) = [one for one in json.loads(result.out)["findings"] if one["code"] == "unused-columns"]
+    assert (found["severity"], found["examples"]) == ("info", ["alt (did you mean altLabel?)"])
+    (tmp_path / "topics.csv").write_text("id,label,parent,altLabel\na,Animals,,\nc,Cats,a,felines\n")
+    assert "unused-columns" not in linnaeus("taxonomy", "check", tmp_path / "topics.csv").out

@@ -24,7 +24,7 @@ def test_times_are_read(text, seconds) -> None:
 
 @pytest.mark.parametrize("wrong", ["soon", "-5", 0, -1, float("inf"), float("nan"), "10x", "1m30", True, None, ""])
 def test_wrong_times_are_refused(wrong) -> None:
-    with pytest.raises(ParameterError, match="max_time=.*expected seconds"):
+    with pytest.raises(ParameterError, match="max_time=.*expected seconds, or a number with s, m, h or d, such as 90"):
         parse_seconds(wrong)
 
 

@@ -113,7 +113,10 @@ def test_cut_rankings_have_no_measures_of_whole_rankings():
     assert "left_out" not in whole.about
     cut = metrics.evaluate(GOLD, taxonomy=TAX, scores=[*listed[:3], listed[3][:2]], labels=LEAVES)
     assert set(whole.scores) - set(cut.scores) == {"average_precision", "ranking_loss"}
-    assert cut.about["left_out"] == "average_precision, ranking_loss: the shortest ranking holds 2 of 4 labels"
+    assert (
+        cut.about["left_out"]
+        == "average_precision, ranking_loss: they need rankings of all 4 labels; one document has 2"
+    )
     assert cut["precision_at_1"] == whole["precision_at_1"]
 
 

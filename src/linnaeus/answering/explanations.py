@@ -28,11 +28,15 @@ def explained_nodes(model: SavedModel, documents: Dataset, given: object, node: 
     return list(steps.values())
 
 
-def evidence_of(step: NodeExplanation) -> list[str]:
+def evidence_of(step: NodeExplanation, taxonomy: Taxonomy) -> list[str]:
     """Labels that were found in the document, in words, also those of a source of a mixture."""
+    from linnaeus.models.label_priors import LabelTextExplanation
+
     own: list[str] = list(getattr(step, "evidence", ()))
+    if isinstance(step, LabelTextExplanation):
+        own = step.evidence_for(taxonomy.display(step.node))
     sources = [source.explanation for source in getattr(step, "sources", ()) if source.explanation is not None]
-    return own + [line for explanation in sources for line in evidence_of(explanation)]
+    return own + [line for explanation in sources for line in evidence_of(explanation, taxonomy)]
 
 
 def single_document(documents: Dataset) -> object:
@@ -52,7 +56,7 @@ def plain_explanation(
     """An explanation as plain values, with the k largest contributions."""
     from linnaeus.models.explaining import MixtureExplanation
 
-    evidence = evidence_of(step)
+    evidence = evidence_of(step, taxonomy)
     more: dict[str, object] = {"evidence": evidence} if evidence else {}
     if isinstance(step, MixtureExplanation):  # these and the constant sum to the score, as contributions do
         more["mixed"] = [{"source": s.name, "weight": s.weight, "contribution": s.contribution} for s in step.sources]

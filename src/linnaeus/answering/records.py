@@ -230,13 +230,14 @@ class Answering:
         else:
             Y = self.inner.answers(X, decoder=self.decoder, closed=self.closed)
         first, column_of = 0, self._column_of
+        decided = set(self.decoder.nodes) if isinstance(self.decoder, ExpectedCut) else set()
         for S in [self._probabilities_of(X, Y)] if self.probabilities else self.inner.score_blocks(X):
             P = self._cut_probabilities(S)
             for i, scores in enumerate(S):
                 members = Y.indices[Y.indptr[first + i] : Y.indptr[first + i + 1]].tolist()
                 at = [v if self.probabilities else column_of.get(v) for v in members]
                 values = [None if column is None else float(scores[column]) for column in at]
-                used = [None if P is None else float(P[i, v]) for v in members]
+                used = [float(P[i, v]) if P is not None and v in decided else None for v in members]
                 row = list(zip(members, values, used, strict=True))
                 yield sorted(row, key=lambda label: (label[1] is None, -(label[1] or label[2] or 0.0), label[0]))
             first += len(S)

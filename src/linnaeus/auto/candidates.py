@@ -158,7 +158,8 @@ class Candidate:
             *before, last = (str(source) for source in self.sources)
             return f"mixture of {', '.join(before)} and {last}"
         said = [] if self.C is None else [f"C {self.C:g}"]
-        said += [] if not self.pull else [f"pull {self.pull:g}"]
+        flat = " (the flat model)" if self.pull == float("inf") else ""
+        said += [] if not self.pull else [f"pull {self.pull:g}{flat}"]
         said += {"closed": ["learns closed sets"], "frontier": ["learns the most specific labels"]}.get(
             self.learn or "", []
         )

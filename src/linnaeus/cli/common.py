@@ -55,6 +55,7 @@ __all__ = [
     "TrainingReading",
     "Verify",
     "in_words",
+    "kind_words",
     "load_model",
     "note",
     "note_columns",
@@ -448,6 +449,17 @@ class OptionalTaxonomy(TaxonomyReading):
             example = str(model.taxonomy_.names[-1])
             raise DataError(f"{self.path} has none of the nodes of the model, such as {example!r}.")
         model.taxonomy_ = model.taxonomy_.with_display_labels(labels)
+
+
+def kind_words(kind: str) -> str:
+    """What documents of a kind are, in words for people.
+
+    Examples
+    --------
+    >>> kind_words("dense"), kind_words("text")
+    ('numbers', 'texts')
+    """
+    return {"dense": "numbers", "sparse": "sparse vectors", "text": "texts", "sequence": "sequences"}[kind]
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:

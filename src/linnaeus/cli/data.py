@@ -13,6 +13,7 @@ from linnaeus.cli.common import (
     OptionalTaxonomy,
     TrainingReading,
     in_words,
+    kind_words,
     note,
     note_columns,
     print_json,
@@ -139,7 +140,7 @@ def _convert(
         return _vectorise(files, output, _new_features(kind, features, given, reading), reading)
     elif features is not None or given:
         option = _option(given) if features is None else f"--features {features}"
-        raise ParameterError(f"{option} has no effect on {kind} documents, as in {files[0]}.")
+        raise ParameterError(f"{option} has no effect on {kind_words(kind)}, as in {files[0]}.")
     elif reading.given().keys() - {"format", "encoding"}:
         data = write_mapped(reading.read(files), output)
     else:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from linnaeus.answering.documents import fields_of, main_field, reading_features, texts_dataset
-from linnaeus.cli.common import Reading, note
+from linnaeus.cli.common import Reading, kind_words, note
 from linnaeus.cli.training import MANY_SEEN, feature_0_share, no_labels
 from linnaeus.errors import DataError, ParameterError, nearest
 
@@ -125,11 +125,12 @@ def fit_to(model: SavedModel, data: Dataset) -> Dataset:
         wanted = strings
     if wanted is None and data.kind in ("text", "sequence"):
         raise DataError(
-            f"{data.source} holds {data.kind} documents; the model was trained on numbers. Convert them first, in the "
-            "same way (`linnaeus data convert --features FOLDER`, of converted training texts or of a model)."
+            f"{data.source} holds {kind_words(data.kind)}; the model was trained on numbers. Convert them first, in "
+            "the same way (`linnaeus data convert --features FOLDER`, of converted training texts or of a model)."
         )
     if wanted and data.kind not in wanted:
-        raise DataError(f"{data.source} holds {data.kind} documents; the model was trained on {' or '.join(wanted)}.")
+        learned = " or ".join(map(kind_words, wanted))
+        raise DataError(f"{data.source} holds {kind_words(data.kind)}; the model was trained on {learned}.")
     if data.kind == "sequence" and len(getattr(features, "weights_", ())) > 1:
         fields = ", ".join(map(repr, features.weights_))
         raise DataError(f"{data.source} holds sequences; the model was trained on texts with the fields {fields}.")

@@ -14,7 +14,7 @@ from linnaeus.cli.common import JsonOption, note, print_json, print_table
 from linnaeus.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from linnaeus.data import Dataset
     from linnaeus.models.explaining import Contrast, Neighbour, NodeExplanation
@@ -74,8 +74,9 @@ def explain(
     if as_json:
         print_json([plain_explanation(step, loaded.taxonomy_, k, near.get(step.node)) for step in steps])
         return
+    answered = {step.node for step in steps} if node is None else set()
     for step in steps:
-        _show(step, loaded.taxonomy_, k, near.get(step.node, []))
+        _show(step, loaded.taxonomy_, k, near.get(step.node, []), answered)
 
 
 def _check_arguments(words: list[str] | None, document: str | None, data: str | None, reading: _Reading) -> None:
@@ -115,14 +116,16 @@ def _document(
     return documents
 
 
-def _show(step: NodeExplanation, taxonomy: Taxonomy, k: int, near: Sequence[Neighbour]) -> None:
+def _show(
+    step: NodeExplanation, taxonomy: Taxonomy, k: int, near: Sequence[Neighbour], answered: Collection[str]
+) -> None:
     """Print the contributions to a node, the differences to its runner-up, and similar documents."""
     how = " (approximate: changes when a feature is left out)" if step.approximate else ""
     title = f"{taxonomy.display(step.node)}: score {step.score:+.4f}{how}"
     from linnaeus.answering.explanations import evidence_of
     from linnaeus.models.explaining import MixtureExplanation
 
-    for line in evidence_of(step):
+    for line in evidence_of(step, taxonomy):
         print(line)
     print_table(_columns(step, "contribution"), _rows(step, k), title=title)
     if isinstance(step, MixtureExplanation):
@@ -131,7 +134,8 @@ def _show(step: NodeExplanation, taxonomy: Taxonomy, k: int, near: Sequence[Neig
         print_table(["source", "weight", "contribution"], rows, title="  by source:")
     rival = step.against
     if rival is not None:
-        title = f"  rather than {taxonomy.display(rival.rival)} ({rival.rival_score:+.4f}): by {rival.margin:+.4f}"
+        how = "beside" if rival.rival in answered else "rather than" if rival.margin >= 0 else "compared with"
+        title = f"  {how} {taxonomy.display(rival.rival)} ({rival.rival_score:+.4f}): by {rival.margin:+.4f}"
         print_table(_columns(rival, "difference"), _rows(rival, k), title=title)
     if near:
         found = [(n.name, n.similarity, ", ".join(map(taxonomy.display, n.labels))) for n in near]

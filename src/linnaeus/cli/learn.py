@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["learn"]
 
+_WORDS = {"learned_from": "corrections"}  # updates of the weights: none or several for one document
+
 
 @common.with_groups
 def learn(
@@ -80,7 +82,7 @@ def learn(
     if as_json:
         print_json(result)
         return
-    print_table(["learning", ""], [(key.replace("_", " "), value) for key, value in result.items()])
+    print_table(["learning", ""], [(_WORDS.get(key, key.replace("_", " ")), value) for key, value in result.items()])
     note(f"saved to {target}")
 
 

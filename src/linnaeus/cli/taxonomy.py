@@ -17,6 +17,7 @@ from linnaeus.cli.common import (
     LabelledReading,
     TaxonomyReading,
     in_words,
+    kind_words,
     note,
     print_json,
     print_table,
@@ -354,7 +355,7 @@ def gaps(
         tax = _draft(file, reading).taxonomy()
     given = documents.read(data, tax)
     if given.kind != "text":
-        raise ParameterError(f"{given.source} holds {given.kind} documents; phrases are found in texts.")
+        raise ParameterError(f"{given.source} holds {kind_words(given.kind)}; phrases are found in texts.")
     if node is not None and given.labels is None:
         raise ParameterError(f"--node {node} requires labels; {given.source} has none.")
     below = None if node is None else set(tax.descendants(node_meant(tax, node)).tolist())

@@ -110,7 +110,8 @@ class ModelOptions(common.Group):
         _model(
             "--answer",
             help="Nodes that can be answered: seen (default: labels of the documents), or all nodes with texts, also "
-            "those without documents; trains RRSVM, or RRLogistic if --model names it, without a search.",
+            "those without documents; trains RRSVM without a search, or --model RRLogistic, HierarchicalSVM, "
+            "HierarchicalPerceptron or Hieron.",
         ),
     ] = None
     decoder: Annotated[
@@ -149,7 +150,7 @@ class ModelOptions(common.Group):
         """The options of a mixture; a search and ``--answer`` are refused."""
         for option, value in (("--budget", None if self.is_untuned else self.budget), ("--measure", self.measure)):
             if value is not None:
-                raise ParameterError(f"{option}: a mixture is trained as given; nothing is searched for.")
+                raise ParameterError(f"{option}: a mixture is trained as given, without a search; leave {option} out.")
         if self.answer == "all":
             raise ParameterError("--answer all with --model Mixture; give it to a source, as --set RRSVM__answer=all.")
         given = replace(self, name=mixing.MIXTURE, answer=None)
@@ -174,7 +175,7 @@ class ModelOptions(common.Group):
             raise ParameterError(f"--answer all with --model {name}; expected one of {', '.join(_ANSWERS_ALL)}.")
         for option, value in (("--budget", None if self.is_untuned else self.budget), ("--measure", self.measure)):
             if value is not None:
-                raise ParameterError(f"{option}: with --answer all nothing is searched for.")
+                raise ParameterError(f"{option}: with --answer all nothing is searched for; leave {option} out.")
         return replace(self, name=name)
 
     def settings(self) -> list[str]:
@@ -263,8 +264,9 @@ class AfterOptions(common.Group):
         float | None,
         _after(
             "--test-size",
-            help="Hold out this share of the documents and measure on it; 0: measure nothing. By default a second "
-            "model is trained without a tenth of the documents (at most 2,000) and measured on these.",
+            help="Hold out this share of the documents and measure on it; 0: measure nothing. By default the figures "
+            "are those of the search; where nothing is searched for, a second model is trained without a tenth of the "
+            "documents (at most 2,000) and measured on these.",
         ),
     ] = None
     prune: Annotated[
@@ -645,7 +647,7 @@ def train(
     start, report = time.perf_counter(), None
     training.note_parts(documents, reading.split)
     if not as_json:
-        how = f"training {type(made).__name__}" if wanted is None else str(wanted)
+        how = f"training {_named(made)}" if wanted is None else str(wanted)
         tuned = "; --budget 0: nothing is tuned" if wanted is None and chosen.is_untuned else ""
         note(f"{len(documents):,} documents, {tax}; {how}{tuned} ...")
     if wanted is not None:
@@ -697,6 +699,13 @@ def _vectors(
         return None
     used = {"n_jobs": run.n_jobs, "random_state": run.seed} if made is None else made.get_params()
     return features.make(documents, reading, taxonomy, words.parameters(), used)
+
+
+def _named(model: object) -> str:
+    """The class of a model, of a mixture with its sources."""
+    sources = getattr(model, "sources", None)
+    of = f" of {' and '.join(name for name, _ in sources)}" if sources else ""
+    return f"{type(model).__name__}{of}"
 
 
 def _mixture(

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from linnaeus.cli.common import LabelChecks, LabelledReading, Reading, note, weighted_fields
+from linnaeus.cli.common import LabelChecks, LabelledReading, Reading, kind_words, note, weighted_fields
 from linnaeus.errors import DataError, LinnaeusError, ParameterError, StoreError, UnknownLabelError, nearest
 from linnaeus.progress import waiting
 
@@ -172,7 +172,7 @@ def make_features(
     if embedding is not None:
         if documents.kind != "text":
             raise ParameterError(
-                f"--embedding {embedding} takes texts, and {documents.source} holds {documents.kind} documents."
+                f"--embedding {embedding} takes texts, and {documents.source} holds {kind_words(documents.kind)}."
             )
         if named is not None:
             raise ParameterError(f"Give --embedding or --features {named}, not both.")
@@ -201,7 +201,7 @@ def _check_hashed(documents: Dataset, named: str, weighting: str | None, min_df:
     """Refuse documents that are not texts, and options of a vocabulary."""
     if documents.kind != "text":
         raise ParameterError(
-            f"--features {named} takes texts, and {documents.source} holds {documents.kind} documents."
+            f"--features {named} takes texts, and {documents.source} holds {kind_words(documents.kind)}."
         )
     if weighting is not None or min_df is not None:
         option = "--weighting" if weighting is not None else "--min-df"
@@ -246,7 +246,7 @@ def _usual_features(documents: Dataset, reading: Reading, parameters: Mapping[st
     useless = sorted(set(given) - allowed)
     if useless:
         option = {"fields": "--text", "min_df": "--min-df", **TERM_OPTIONS}.get(useless[0], f"--{useless[0]}")
-        raise ParameterError(f"{option} has no effect on {documents.kind} documents, as in {documents.source}.")
+        raise ParameterError(f"{option} has no effect on {kind_words(documents.kind)}, as in {documents.source}.")
     return default_features(documents.kind, **given)
 
 
@@ -280,7 +280,7 @@ def _texts_of(files: Sequence[str], reading: Reading) -> list[str]:
     for file in files:
         data = reading.read([file], None)
         if data.kind != "text":
-            raise DataError(f"--embedding-texts {file} holds {data.kind} documents; expected texts.")
+            raise DataError(f"--embedding-texts {file} holds {kind_words(data.kind)}; expected texts.")
         columns = [texts_of(column, name) for name, column in columns_of(data.documents).items()]
         found += ["\n".join(texts) for texts in zip(*columns, strict=True)]
     return found
@@ -291,12 +291,12 @@ def check_texts(documents: Dataset, options: Sequence[str]) -> None:
     for option in options:
         raise ParameterError(f"{option} has no effect: the model takes texts as they are, without vectors.")
     if documents.kind != "text":
-        raise DataError(f"{documents.source} holds {documents.kind} documents; the model takes texts.")
+        raise DataError(f"{documents.source} holds {kind_words(documents.kind)}; the model takes texts.")
 
 
 def _check_sequences(documents: Dataset, what: str) -> None:
     if documents.kind not in ("sequence", "text") or (documents.fields is not None and len(documents.fields) > 1):
-        kind = "several text fields" if documents.fields else f"{documents.kind} documents"
+        kind = "several text fields" if documents.fields else kind_words(documents.kind)
         hint = "; name one with --sequence or --text" if documents.fields else ""
         raise ParameterError(f"{what} takes sequences, one per document; {documents.source} has {kind}{hint}.")
 
@@ -553,7 +553,7 @@ def texts_of_vectors(
     found = load_features(documents.source) if documents.source else None
     if found is None:
         raise DataError(
-            f"--answer all compares label texts with words, and {documents.source} holds {documents.kind} documents; "
+            f"--answer all compares label texts with words, and {documents.source} holds {kind_words(documents.kind)}; "
             "train on texts, or on a folder that `linnaeus data convert` has made of texts."
         )
     return {"label_features": label_features(found, taxonomy)}

@@ -398,10 +398,7 @@ class Dataset:
         where = self.place(first) if self.label_places is None else self.label_places[first]
         message = f"Label {label!r} ({where}) is not in the taxonomy{hint or '.'}"
         if len(taxonomy.displayed_as(label)):
-            message += (
-                " It is a display label; to use these, read the taxonomy with --names label (SKOS) or --names name "
-                "(paths), in Python names='label' or names='name'."
-            )
+            message += _display_label_advice(taxonomy, label)
         if "header" in self.notes and self.lines is not None and self.lines[first] == 1:
             message += " If line 1 names the columns, use --header (in Python header=True)."
         if len(missing) > 1:
@@ -410,6 +407,16 @@ class Dataset:
                 f"most often {_most_frequent(missing)}."
             )
         return message
+
+
+def _display_label_advice(taxonomy: Taxonomy, label: str) -> str:
+    """What to do with documents that are labelled with display labels; `names` only where the format has it."""
+    names = taxonomy._label_option
+    if names == "name" and not str(taxonomy.names[taxonomy.displayed_as(label)[0]]).endswith(label):
+        names = None  # nodes are not named by their paths, so that the option would change nothing
+    if names is None:
+        return " Label the documents with the names of nodes."
+    return f" To use display labels, read the taxonomy with --names {names} (in Python names={names!r})."
 
 
 def _most_frequent(counts: Counter[str], n: int = 5) -> str:

@@ -271,7 +271,9 @@ def parse_seconds(value: object, name: str = "max_time") -> float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         seconds = float(value)
     if not (seconds > 0 and math.isfinite(seconds)):
-        raise ParameterError(f"{_shown(name, value)}; expected seconds above 0, or a text such as '10m' or '1h30m'.")
+        raise ParameterError(
+            f"{_shown(name, value)}; expected seconds, or a number with s, m, h or d, such as 90, 10m or 1h30m."
+        )
     return seconds
 
 

@@ -280,5 +280,7 @@ def _about_ranking(given: Ranking) -> dict[str, object]:
     said: dict[str, object] = {"n_labels_ranked": given.n_labels, "root_ranked": given.root_ranked}
     if not given.is_whole:
         least = int(given.n_listed.min())
-        said["left_out"] = f"{', '.join(WHOLE)}: the shortest ranking holds {least:,} of {given.n_labels:,} labels"
+        said["left_out"] = (
+            f"{', '.join(WHOLE)}: they need rankings of all {given.n_labels:,} labels; one document has {least:,}"
+        )
     return said

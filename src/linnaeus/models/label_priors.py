@@ -650,16 +650,20 @@ class LabelTextExplanation(NodeExplanation):
     @property
     def evidence(self) -> list[str]:
         """Sources of the score in words."""
+        return self.evidence_for(self.node)
+
+    def evidence_for(self, name: str) -> list[str]:
+        """Sources of the score in words, with the node shown by its display label."""
         lines = []
         if len(self.text_features):
             shown = zip(self.text_features[:5], self.text_contributions[:5], strict=True)
             words = ", ".join(f"{word} {value:+.3f}" for word, value in shown)
-            lines.append(f"words of the label text of {self.node}: {words}")
+            lines.append(f"words of the label text of {name}: {words}")
         rest = self.score - float(self.text_contributions.sum())
         n = self.n_documents
         documents = f"{n:,} training document{'s' if n > 1 else ''} and the " if n else ""
         without = "" if n else "; it has no training documents"
-        return [*lines, f"from the {documents}parents of {self.node}: {rest:+.3f}{without}"]
+        return [*lines, f"from the {documents}parents of {name}: {rest:+.3f}{without}"]
 
 
 def _by_origin(parts: dict[str, FloatArray], k: int | None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from linnaeus.taxonomy import build
 from linnaeus.taxonomy.build import EdgeList
 from linnaeus.taxonomy.closure import pointers
 from linnaeus.taxonomy.findings import EXAMPLES, SEVERITIES, Finding, finding
-from linnaeus.taxonomy.formats.draft import Draft, without_collection
+from linnaeus.taxonomy.formats.draft import Draft, similar_column, without_collection
 from linnaeus.taxonomy.names import Deprecated
 from linnaeus.taxonomy.taxonomy import Taxonomy
 from linnaeus.taxonomy.texts import Texts
@@ -178,6 +178,12 @@ def _pairs(draft: Draft, pairs: EdgeList) -> list[Finding]:
     return found + finding("error", "unknown-parent", "parents that are not declared", n_unknown, named)
 
 
+def _with_similar(column: str) -> str:
+    """A column that was not read, with the name of a column of texts that it resembles."""
+    near = similar_column(column)
+    return column if near is None else f"{column} (did you mean {near}?)"
+
+
 def _reading(draft: Draft, pairs: EdgeList) -> list[Finding]:
     """Signs that the file was misread, and parts of it that were left out."""
     found = []
@@ -187,8 +193,10 @@ def _reading(draft: Draft, pairs: EdgeList) -> list[Finding]:
     header = _header(draft, pairs)
     found += finding("warning", "header-as-node", "first lines that look like a header", len(header) > 0, header)
     unused = draft.unused_columns
-    message = "columns that were not read; the file may be a table of something else"
-    found += finding("warning", "unused-columns", message, len(unused) if len(unused) > 1 else 0, unused[:EXAMPLES])
+    message, level = "columns that were not read", "info"
+    if len(unused) > 1:
+        message, level = f"{message}; the file may be a table of something else", "warning"
+    found += finding(level, "unused-columns", message, len(unused), list(map(_with_similar, unused[:EXAMPLES])))
     gaps = [pairs.shown(pairs.names.index(code)) for code in draft.gaps[:EXAMPLES]]
     found += finding("warning", "code-gap", "codes without the parent level that others have", len(draft.gaps), gaps)
     relations = [f"{name}: {count:,}" for name, count in draft.unused_relations.most_common(EXAMPLES)]

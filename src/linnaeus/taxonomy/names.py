@@ -222,6 +222,8 @@ def _text_hint(taxonomy: Taxonomy, name: str) -> str:
     if kind != "preferred" or not language:
         what = kind if kind == "notation" else f"{kind} label"
         return f"; it is {'an' if kind == 'alternative' else 'a'} {what} of {titled}."
+    if taxonomy._label_option != "label":  # only SKOS names nodes by the labels of a language
+        return f"; it is the label of {titled} in the language {language!r}."
     read = f"names='label' and language='{language}' (--names label --language {language})"
     return f"; it is the label of {titled} in the language {language!r}; to use it, give {read}."
 

@@ -83,6 +83,7 @@ class Taxonomy:
     aliases: Mapping[str, str]
     deprecated: Mapping[str, Deprecated]
     _texts: Texts | None = None
+    _label_option: str | None = None  # the option ``names`` of the format that was read, for nodes named by labels
 
     def __init__(
         self,

@@ -201,7 +201,8 @@ class RiskControl:
         use = self._testing
         rows = np.concatenate([np.where(true, 0.0, C) for C, true in self._blocks(taxonomy, rules)])[use]
         level = np.sort(rows[rows > 0])[::-1].astype(np.float64)
-        return _expected(level, np.arange(1.0, len(level) + 1) / max(len(self.nodes), 1), self.n, risk)
+        total = np.arange(1.0, len(level) + 1) / max(len(self.nodes), 1)
+        return _expected(level, total, self.n, risk, self.P.shape[0])
 
 
 def promised_threshold(
@@ -235,7 +236,7 @@ def promised_threshold(
     check_promise(risk, of, confidence)
     n = int(testing.sum())
     if of == "all" and confidence is None:
-        return _expected(np.sort(wrong[testing])[::-1], np.arange(1.0, n + 1), n, risk)
+        return _expected(np.sort(wrong[testing])[::-1], np.arange(1.0, n + 1), n, risk, len(ordering))
     delta = 1.0 - (CONFIDENCE if confidence is None else confidence)
     n_tested = n if of == "all" else int((~ordering).sum())
     with np.errstate(divide="ignore", over="ignore"):
@@ -243,7 +244,7 @@ def promised_threshold(
     if n_tested < least:
         raise ParameterError(
             f"risk={risk} cannot be promised with confidence {1 - delta:g} from {n_tested} documents: at least "
-            f"{least:,.0f} are needed."
+            f"{least:,.0f} are needed{_counted(n_tested, len(ordering))}."
         )
     if of == "all":
         return _bounded(np.sort(wrong[testing])[::-1], risk, delta)
@@ -327,13 +328,22 @@ def check_promise(risk: object, of: str, confidence: object, loss: str = "any_wr
         )
 
 
-def _expected(level: FloatArray, total: FloatArray, n: int, risk: float) -> float:
+def _counted(n: int, n_docs: int) -> str:
+    """How many documents of a calibration a promise counts, where these are not all of them."""
+    if n == n_docs:
+        return ""
+    return f" (of {n_docs:,} calibration documents {n:,} count, about half; the others order the thresholds)"
+
+
+def _expected(level: FloatArray, total: FloatArray, n: int, risk: float, n_docs: int) -> float:
     """Conformal risk control: the summed loss is ``total[i]`` where the threshold is just below ``level[i]``."""
     room = risk * (n + 1) - 1.0
     if room < -1e-9:
         with np.errstate(over="ignore"):
             least = np.ceil(1 / np.float64(risk)) - 1
-        raise ParameterError(f"risk={risk} cannot be promised from {n} documents: at least {least:,.0f} are needed.")
+        raise ParameterError(
+            f"risk={risk} cannot be promised from {n} documents: at least {least:,.0f} are needed{_counted(n, n_docs)}."
+        )
     over = np.flatnonzero(total > room + 1e-9)
     return float(level[over[0]]) if len(over) else 0.0
 

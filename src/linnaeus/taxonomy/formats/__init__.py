@@ -46,6 +46,7 @@ from linnaeus.taxonomy.formats.draft import (
 from linnaeus.taxonomy.formats.edges import header_columns
 from linnaeus.taxonomy.formats.graphs import from_networkx, to_networkx
 from linnaeus.taxonomy.formats.nested import CHILDREN, PARENTS, note_of
+from linnaeus.taxonomy.names import changed
 from linnaeus.taxonomy.taxonomy import Taxonomy
 
 __all__ = [
@@ -196,7 +197,11 @@ def read(
     Taxonomy(tree, 4 nodes, 2 leaves, depth 2)
     """
     options = FormatOptions(language, names, separator, header, relations, namespaces, obsolete, positions, duplicates)
-    return _read_draft(path, format, encoding, options).taxonomy(kind=kind, root=root)
+    found = _read_draft(path, format, encoding, options)
+    made, known = found.taxonomy(kind=kind, root=root), _functions(found.format).known_options
+    if "names" not in known:
+        return made
+    return changed(made, _label_option="label" if FORMATS[found.format].module == "skos" else "name")
 
 
 def draft(

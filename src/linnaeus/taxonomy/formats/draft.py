@@ -33,7 +33,7 @@ from typing import BinaryIO, TypedDict
 import numpy as np
 
 from linnaeus import files
-from linnaeus.errors import ParameterError, TaxonomyError, place
+from linnaeus.errors import ParameterError, TaxonomyError, closest, place
 from linnaeus.taxonomy import build
 from linnaeus.taxonomy.build import EdgeList
 from linnaeus.taxonomy.names import PATH_MARKS, Deprecated
@@ -64,6 +64,7 @@ __all__ = [
     "path_mark",
     "quoted",
     "save",
+    "similar_column",
     "source_name",
     "split_cell",
     "table",
@@ -306,6 +307,17 @@ _WORDS = {
     "notation": "notation",
 }
 _WORDS |= {f"{word}s": kind for word, kind in _WORDS.items()}
+_USUAL = (
+    "altLabel",
+    "hiddenLabel",
+    "prefLabel",
+    "synonym",
+    "definition",
+    "description",
+    "scopeNote",
+    "example",
+    "notation",
+)
 _LABELS = ("label", "name", "title")  # display labels unless they have a language
 _TAGGED = re.compile(r"(.+?)(?:@(\S+)|[_:]([a-z]{2})| ?\(([a-z]{2,3})\)| ?\[([a-z]{2,3})\])", re.IGNORECASE)
 _MARK = re.compile(r"\\([\\|;])|([|;])")
@@ -329,6 +341,19 @@ def text_column(name: str) -> tuple[str, str] | None:
     word, language = _bare(found[1]), next(filter(None, found.groups()[1:]))
     kind = "preferred" if word in _LABELS else _WORDS.get(word)
     return None if kind is None else (kind, language.lower())
+
+
+def similar_column(name: str) -> str | None:
+    """The usual name of a column of texts that a name resembles, or begins; None if there is none.
+
+    Examples
+    --------
+    >>> similar_column("alt"), similar_column("definiton"), similar_column("weight")
+    ('altLabel', 'definition', None)
+    """
+    bare = _bare(name)
+    begun = [usual for usual in _USUAL if len(bare) > 2 and _bare(usual).startswith(bare)]
+    return begun[0] if begun else closest(name, _USUAL)
 
 
 def is_label(name: str) -> bool:
