@@ -59,6 +59,9 @@ class Fixed:
     def fit_seconds(self, outcome) -> float:
         return outcome.seconds
 
+    def making_seconds(self, features) -> float:
+        return 0.0
+
     def mix(self, sources) -> Outcome:
         made = Candidate("Mixture", sources=tuple(one.candidate for one in sources))
         return Outcome(made, self.n_learn, self.mixed, self.mixed, "own", 1.0, sources=tuple(sources))
@@ -187,6 +190,32 @@ def test_a_model_that_is_better_with_few_documents_than_the_others_with_all_is_c
     run.run()
     assert run.best().candidate.features == "rbf map"
     assert run.best().n_docs < evaluator.n_learn
+
+
+@pytest.mark.parametrize(("making", "tried"), [(0.0, True), (9.0, False)])
+def test_a_larger_map_is_tried_only_where_there_is_time_to_make_it(monkeypatch, making, tried) -> None:
+    """Otherwise the smaller map, far better than none, could not be learned from all documents any more."""
+    large = "rbf map of 2,000 landmarks"
+    evaluator = Fixed(lambda candidate, n_docs: 0.9 if "rbf map" in candidate.features else 0.5)
+    evaluator.variants = {**Fixed.variants, large: None}
+    evaluator.making_seconds = lambda features: making if features == large else 0.0
+    monkeypatch.setattr("linnaeus.auto.search.time.perf_counter", lambda: evaluator.now)
+    run = Search(evaluator, 24.0, lambda line: None, ["OneVsRestSVM"], ("features",))
+    run.run()
+    assert any(candidate.features == large for candidate, _ in evaluator.calls) is tried
+    assert "rbf map" in run.best().candidate.features
+
+
+def test_the_seconds_of_a_map_are_forecast_by_those_of_another() -> None:
+    X, y = rings()
+    Y = Taxonomy.flat(sorted(set(y))).indicator([[label] for label in y])
+    evaluator = Evaluator(X, Y, Taxonomy.flat(sorted(set(y))), {}, splits_of(Y, 0), "micro_f1", 0)
+    assert evaluator.making_seconds("rbf map") == 0.0
+    evaluator.seconds = {"as they are": 5.0, "rbf map": 2.0}
+    assert evaluator.making_seconds("rbf map") == 0.0, "it is there"
+    assert evaluator.making_seconds("as they are") == 0.0
+    assert evaluator.making_seconds("wider rbf map") == 2.0
+    assert evaluator.making_seconds("rbf map of 2,000 landmarks") == 16.0
 
 
 def foldable(near: float) -> Fixed:

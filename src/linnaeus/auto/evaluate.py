@@ -30,6 +30,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from linnaeus.auto.candidates import (
+    MAP,
     MIXTURE,
     PLAIN,
     TEXTS,
@@ -88,6 +89,7 @@ OWN = "own"  # the model's own decoder
 HELD_OUT, MOST_HELD, MOST_SCORES = 0.25, 4_000, 20_000_000
 FEW, FOLDS = 400, 3  # documents below which all are held out once, in folds
 TOO_FEW = 12  # documents below which nothing is held out
+_LARGER_MAP = 8.0  # times the seconds of a map that one with the most landmarks takes: 6 to 10 were measured
 _OUT_OF_FOLD = 3  # parts in which every document is held out once; more gain nothing
 _NEARLY_ONE = 1.1  # mean number of labels
 _USUAL_TOL, _TOL = 1e-3, 1e-2  # gap of most models, and of the same here: equal in quality, in half the time
@@ -182,6 +184,14 @@ class Evaluator:
         candidate = outcome.candidate
         made = sum(self.seconds.get(name, 0.0) for name in {one.features for one in (candidate, *candidate.sources)})
         return (outcome.fitting + made) / len(self.splits)
+
+    def making_seconds(self, variant: str) -> float:
+        """Seconds that a map which was not made yet takes, by those of a map that was; 0 for other features."""
+        if MAP not in variant or variant in self.seconds:
+            return 0.0
+        of_size = {name.partition(MAP)[2]: seconds for name, seconds in self.seconds.items() if MAP in name}
+        size = variant.partition(MAP)[2]
+        return of_size[size] if size in of_size else _LARGER_MAP * of_size.get("", 0.0)
 
     def features(self, variant: str) -> Transformer | None:
         """Unfitted features; maps have the width that is chosen once, or a multiple of it."""

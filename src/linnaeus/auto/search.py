@@ -395,7 +395,8 @@ class Search:
                 near = max(known, key=lambda one: one.n_docs)
                 larger = larger_map(near.candidate.features, [candidate.features]) is not None
                 times = self._growth(near, n_docs) * (_LARGER_FIT if larger else 1.0)
-                return near.seconds + near.fitting * (times - 1.0)
+                making = self.evaluator.making_seconds(candidate.features)
+                return making + near.seconds + near.fitting * (times - 1.0)
         return 0.0
 
     def _growth(self, outcome: Outcome, n_docs: int) -> float:
