@@ -112,6 +112,17 @@ def test_without_documents_a_chain_gives_the_prior() -> None:
     assert chain.beta.shape == (10, 3, 2)
 
 
+def test_a_burn_in_that_a_time_limit_ends_early_is_followed_by_draws() -> None:
+    class Early(Sampling):
+        def begins(self, number, clock) -> bool:
+            return number >= 3
+
+    target = PathSum(np.eye(2), np.array([0, 1]), np.ones(2), TREE, PRIOR, PRIOR)
+    chain = sample_chain(target, (Early(40, 20, 3, 5), 0))
+    assert chain.watched.shape[0] == 37
+    assert np.isfinite(chain.beta).all()
+
+
 @pytest.mark.slow
 def test_simulation_based_calibration() -> None:
     """The rank of the true value among posterior draws is uniform over data sets drawn from the model."""

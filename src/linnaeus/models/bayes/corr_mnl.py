@@ -45,6 +45,7 @@ burns in, then frozen; each move shakes it by a fifth, because no fixed number o
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -301,13 +302,15 @@ def sample_chain(posterior: PathSum, task: tuple[Sampling, int]) -> Chain:
             tau, sigma = posterior.draw_scales(phi, sigma, rng)
             scale = posterior.scale(tau, sigma)
             energy = _Energy(posterior, scale)
-            start = phi / scale
+            start, began = phi / scale, time.perf_counter()
             eps, _, chance = move(energy, start, energy(start), 1 + scale**2 * bend, step.size, how.n_leapfrog, rng)
             scales, loss, taken = _move_scales(
                 posterior, np.log(np.append(tau, sigma)), eps, mass, scales_step.size, rng
             )
-            if number > how.burn_in // 2 and number % _LONG_EVERY == 0:
-                size = _LONG_STEP * min(step.size, scales_step.size)
+            # Without a mass where a time limit ended the burn-in early; of little time that is left it takes none.
+            size = _LONG_STEP * min(step.size, scales_step.size)
+            likely = _long_steps(size) / how.n_leapfrog * (time.perf_counter() - began)
+            if len(joint_mass) and number % _LONG_EVERY == 0 and likely <= _LONG_SHARE * clock.remaining:
                 scales, eps, loss = _move_jointly(posterior, scales, eps, joint_mass, size, rng)
             tau, sigma = np.exp(scales[: len(tau)]), np.exp(scales[len(tau) :])
             scale = posterior.scale(tau, sigma)
@@ -342,10 +345,14 @@ def _move_jointly(
 ) -> tuple[FloatArray, FloatArray, float]:
     """(logarithms of tau and sigma, eps, minus the log-likelihood) after a long move of all of them."""
     q = np.append(t, eps)
-    n_steps = min(_MOST_STEPS, math.ceil(_LONG / size))
-    q, at, _ = move(posterior.joint_energy, q, posterior.joint_energy(q), mass, size, n_steps, rng)
+    q, at, _ = move(posterior.joint_energy, q, posterior.joint_energy(q), mass, size, _long_steps(size), rng)
     t, eps = q[: len(t)], q[len(t) :].reshape(eps.shape)
     return t, eps, posterior.loss_without_prior(t, at[0]) - 0.5 * float((eps**2).sum())
+
+
+def _long_steps(size: float) -> int:
+    """Leapfrog steps of a joint move."""
+    return min(_MOST_STEPS, math.ceil(_LONG / size))
 
 
 @dataclass
@@ -385,6 +392,7 @@ _SCALES_LEAPFROG = 5  # steps of a move of the scales
 _LONG_EVERY = 5  # iterations from one joint move of scales and branches to the next
 _LONG, _MOST_STEPS = 8.0, 400  # length of a joint move, in whitened units, and its steps
 _LONG_STEP = 0.6  # of the smaller step of the two other moves
+_LONG_SHARE = 0.1  # of the time that is left for a joint move at most
 _LIGHT = 10**5  # documents x labels from which products are in single precision
 
 
