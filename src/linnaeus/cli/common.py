@@ -459,7 +459,8 @@ def kind_words(kind: str) -> str:
     >>> kind_words("dense"), kind_words("text")
     ('numbers', 'texts')
     """
-    return {"dense": "numbers", "sparse": "sparse vectors", "text": "texts", "sequence": "sequences"}[kind]
+    words = {"dense": "numbers", "numeric": "numbers", "sparse": "sparse vectors"}
+    return words.get(kind, f"{kind}s")
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
