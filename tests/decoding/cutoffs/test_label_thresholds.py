@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnaeus import Taxonomy
-from linnaeus.decoding import Threshold
+from linnaeus.decoding import SCut, Threshold
 from linnaeus.decoding.base import HeldOut, held_out
-from linnaeus.decoding.cutoffs.scut import LabelThresholds
+from linnaeus.decoding.cutoffs.scut import LabelThresholds, pooled_threshold
 from tests.decoding.cutoffs.test_label_cuts import all_cuts, f1
 from tests.strategies import taxonomies
 
@@ -92,10 +92,51 @@ def test_a_parent_that_is_always_right_once_sets_are_closed_does_not_hand_its_lo
     labels = [["A"]] * 6 + [["AA"]] * 20 + [["AB"]]
     S = np.random.default_rng(0).normal(size=(27, 3)) + 3 * tax.indicator(labels).toarray()
     a, ab = tax.index("A"), tax.index("AB")
-    closed = LabelThresholds(held_out(S, labels, tax, close=True), repair="closure")
-    bare = LabelThresholds(held_out(S, labels, tax))
+    closed = LabelThresholds(held_out(S, labels, tax, close=True), repair="closure", fallback="parent")
+    bare = LabelThresholds(held_out(S, labels, tax), fallback="parent")
     assert closed.theta[a] < bare.theta[a]  # all documents are about A
     assert closed.theta[ab] == bare.theta[ab] == bare.theta[a] > 0
+
+
+@pytest.mark.parametrize("average", ["macro", "micro"])
+def test_labels_with_few_positives_share_the_threshold_that_is_best_for_them_pooled(average: str) -> None:
+    tax = Taxonomy.flat("ABCDE")
+    rng = np.random.default_rng(3)
+    labels = [["A"]] * 20 + [["B"]] * 12 + [["C"]] * 4 + [["D"]] * 3 + [["E"]] * 2
+    S = rng.normal(size=(len(labels), tax.n_nodes)) + 2 * tax.indicator(labels).toarray()
+    held = held_out(S, labels, tax)
+    found = LabelThresholds(held, average)
+    rare = [tax.index(name) for name in "CDE"]
+    theta, gold = found.final(), tax.indicator(labels).toarray() > 0
+    assert len(set(theta[rare])) == 1
+
+    def value(cut: float) -> float:
+        kept = S[:, rare] > cut
+        right = (kept & gold[:, rare]).sum()
+        f1 = 2 * right / max(1, kept.sum() + gold[:, rare].sum())
+        return f1 if average == "macro" else 2 * right - found.price * kept.sum()
+
+    assert value(theta[rare[0]]) == pytest.approx(max(value(cut) for cut in all_cuts(S[:, rare].ravel())))
+
+
+def test_a_rare_label_below_a_parent_of_nearly_all_documents_is_not_answered_for_all_of_them() -> None:
+    tax = Taxonomy.from_paths([["A", f"A{i}"] for i in range(8)])
+    rng = np.random.default_rng(0)
+    labels = [["A", f"A{i % 8}"] for i in range(24)]
+    Y = tax.indicator(labels).toarray()
+    S = np.where(Y > 0, -0.5, -0.9) + 0.1 * rng.normal(size=Y.shape)  # scores of rare labels are low, but in order
+    S[:, tax.index("A")] = rng.normal(size=24) - 3.0  # the best cut of A keeps all documents
+    cut = SCut().fit(S, labels, tax)
+    kept = tax.indicator(tax.labels(cut(S, tax))).toarray()
+    assert kept[:, [tax.index(f"A{i}") for i in range(8)]].sum() < 40  # 24 are right; by the parent's threshold 192
+
+
+def test_with_too_few_positives_of_all_rare_labels_they_take_the_threshold_of_all() -> None:
+    tax = Taxonomy.flat("AB")
+    S = np.array([[6.0, 1], [5, 2], [4, 3], [3, 4], [2, 5], [1, 6]])
+    labels = [["A"]] * 5 + [["B"]]
+    held = held_out(S, labels, tax)
+    assert LabelThresholds(held).final()[tax.index("B")] == pooled_threshold(held)
 
 
 def test_labels_of_low_f1_are_refused_or_need_the_best_score() -> None:

@@ -13,8 +13,10 @@ which is a mean over labels. Micro-F1 pools the counts of all labels,
 and is maximised by taking at every label the cut of largest 2 right_v - F kept_v, with F of the last round, until F
 grows no more (Dinkelbach 1967). What cannot be improved label by label is a fixed point of this and so the optimum.
 
-Rare labels overfit. A label with few held-out positives takes its parent's threshold, or the pooled one; a label whose
-best F1 stays below ``fbr`` is refused (FBR.0) or accepted only above its best held-out score (FBR.1; Yang 2001).
+Rare labels overfit. Labels with few held-out positives are cut at one threshold that they share: that of largest
+pooled F1 over these labels alone, or for micro-F1 of largest 2 right - F kept with F of the others. A threshold of the
+parent, which is right for far more documents, can be so low that a rare label is answered for most documents. A label
+whose best F1 stays below ``fbr`` is refused (FBR.0) or accepted only above its best held-out score (FBR.1; Yang 2001).
 
 With a repair the cuts of a label are then compared as they are after it, given what is decided around it: with
 "suppress" from the top down, on documents that hold all parents; with "closure" from the bottom up, where documents
@@ -54,6 +56,7 @@ from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
 __all__ = ["LabelCuts", "LabelThresholds", "SCut", "label_cuts", "pooled_threshold"]
 
+FALLBACKS = ("shared", "parent", "global", "top")
 _GRID = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)  # values of fbr that are tried
 
 
@@ -73,9 +76,10 @@ class SCut(CutOff):
         "none" gives such labels to no document (FBR.0), "top" above their best held-out score (FBR.1).
     min_positives : int, default=5
         Labels with fewer held-out positives take the ``fallback``.
-    fallback : str, default="parent"
-        "parent" (the highest of its parents' thresholds, else the pooled one), "global" (the pooled one), or "top" (the
-        best held-out score).
+    fallback : {"shared", "parent", "global", "top"}, default="shared"
+        "shared" (one threshold of all such labels, where they are cut best), "parent" (the highest of its parents'
+        thresholds, else the pooled one), "global" (the one threshold of all labels pooled), or "top" (the best held-out
+        score).
     at_least_one : bool, default=True
         An empty answer becomes the label of largest score.
     theta : object, default=field(default=None, repr=False)
@@ -102,7 +106,7 @@ class SCut(CutOff):
     fbr: float | str = 0.0
     rare: str = "top"
     min_positives: int = 5
-    fallback: str = "parent"
+    fallback: str = "shared"
     at_least_one: bool = True
     theta: Theta | None = field(default=None, repr=False)
     top: int | None = None
@@ -111,7 +115,7 @@ class SCut(CutOff):
         super().__post_init__()
         check_choice("average", self.average, ("auto", "macro", "micro"))
         check_choice("rare", self.rare, ("none", "top"))
-        check_choice("fallback", self.fallback, ("parent", "global", "top"))
+        check_choice("fallback", self.fallback, FALLBACKS)
         check_number("min_positives", self.min_positives, least=0, whole=True)
         if self.fbr != "tune":
             check_number("fbr", self.fbr, least=0)
@@ -187,10 +191,11 @@ class LabelThresholds:
         held: HeldOut,
         average: str = "macro",
         min_positives: int = 5,
-        fallback: str = "parent",
+        fallback: str = "shared",
         repair: str | None = None,
     ) -> None:
         self.held, self.average, self.repair = held, average, repair
+        self.min_positives = min_positives
         self.given, self.gold = held.given.tocsc(), held.gold.tocsc()
         self.edges, self.position = hierarchy(held.taxonomy), positions(held.taxonomy, held.columns, with_root=True)
         self.bare = [self._cuts(v) for v in held.columns]
@@ -198,7 +203,8 @@ class LabelThresholds:
         self.f1: FloatArray = np.zeros(len(held.columns))
         n_positive = np.array([cuts.right[-1] for cuts in self.bare])  # those that have a score
         self.enough = n_positive >= max(1, min_positives)
-        self.theta: FloatArray = np.full(held.taxonomy.n_nodes, pooled_threshold(held))
+        self.theta: FloatArray = np.zeros(held.taxonomy.n_nodes)
+        self.price: float | None = None  # F of the last round
         self._choose(after_repair=False)
         self._fall_back(fallback, n_positive)
         if repair is not None and held.taxonomy.n_edges:
@@ -219,7 +225,7 @@ class LabelThresholds:
             if pooled <= total:
                 break
             self.theta, self.f1, total = theta, f1, pooled
-            price = pooled
+            self.price = price = pooled
 
     def _round(self, price: float | None, after_repair: bool) -> tuple[FloatArray, FloatArray, float]:
         """Thresholds and F1 of all labels at this price of a document kept, and the pooled F1."""
@@ -267,32 +273,54 @@ class LabelThresholds:
         self, v: int, within: IntArray | None = None, forced: IntArray | None = None, *, after_repair: bool = False
     ) -> LabelCuts:
         """LabelCuts of one label, compared with labels as given, or after the repair with closed ones."""
-        docs, scores = self.held.column(self.position[v])
-        labels = self.gold if after_repair else self.given
-        positive = labels.indices[labels.indptr[v] : labels.indptr[v + 1]]
-        is_gold = np.zeros(len(self.held), dtype=bool)
-        is_gold[positive] = True
+        docs, scores, is_gold, n_positive = self._column(v, self.gold if after_repair else self.given)
         if within is None and forced is None:
-            return label_cuts(scores, is_gold[docs], len(positive))
+            return label_cuts(scores, is_gold[docs], n_positive)
         listed = np.zeros(len(self.held), dtype=bool)
         listed[within if forced is None else forced] = True
         use = listed[docs] if forced is None else ~listed[docs]
         kept, right = (0, 0) if forced is None else (len(forced), int(is_gold[forced].sum()))
-        return label_cuts(scores[use], is_gold[docs[use]], len(positive), kept=kept, right=right)
+        return label_cuts(scores[use], is_gold[docs[use]], n_positive, kept=kept, right=right)
+
+    def _column(self, v: int, labels: CSR) -> tuple[IntArray, FloatArray, BoolArray, int]:
+        """Documents with a score of the label, these scores, which of all documents carry it, and how many do."""
+        docs, scores = self.held.column(self.position[v])
+        positive = labels.indices[labels.indptr[v] : labels.indptr[v + 1]]
+        is_gold = np.zeros(len(self.held), dtype=bool)
+        is_gold[positive] = True
+        return docs, scores, is_gold, len(positive)
 
     # -- few positives -------------------------------------------------------------------------------------------------
 
     def _fall_back(self, fallback: str, n_positive: FloatArray) -> None:
-        """Thresholds of labels with few positives; the pooled one stays where there is nothing better."""
-        few = np.flatnonzero(~self.enough)
+        """Thresholds of labels with few positives; the pooled one where there is nothing better."""
+        few, columns = np.flatnonzero(~self.enough), self.held.columns
+        usual = np.ones(self.held.taxonomy.n_nodes, dtype=bool)
+        usual[columns[self.enough]] = False
+        shared = self._shared(columns[few]) if fallback == "shared" else None
+        self.theta[usual] = pooled_threshold(self.held) if shared is None else shared
         if fallback == "top":
             few = few[n_positive[few] > 0]
-            self.theta[self.held.columns[few]] = self.highest[few]
-        if fallback != "parent":
-            return
+            self.theta[columns[few]] = self.highest[few]
+        elif fallback == "parent":
+            self._inherit(columns[few])
+
+    def _shared(self, labels: IntArray) -> float | None:
+        """The one threshold of labels that is best for all of them pooled; None where they have too few positives."""
+        parts = [self._column(v, self.given) for v in labels.tolist()]
+        n_positive = sum(part[3] for part in parts)
+        if n_positive < max(1, self.min_positives):
+            return None
+        scores = np.concatenate([scores for _, scores, _, _ in parts])
+        cuts = label_cuts(scores, np.concatenate([is_gold[docs] for docs, _, is_gold, _ in parts]), n_positive)
+        price = None if self.average == "macro" or not self.enough.any() else self.price
+        return float(cuts.theta[cuts.best(price)])
+
+    def _inherit(self, labels: IntArray) -> None:
+        """The highest threshold of the parents, for labels whose parents have one of their own."""
         own = np.zeros(self.held.taxonomy.n_nodes, dtype=bool)
         own[self.held.columns[self.enough]] = True
-        for v in self.held.columns[few]:  # parents come first, so that they have theirs already
+        for v in labels:  # parents come first, so that they have theirs already
             parents = self.edges.parent_indices[self.edges.parent_indptr[v] : self.edges.parent_indptr[v + 1]]
             if own[parents].any():
                 self.theta[v], own[v] = self.theta[parents[own[parents]]].max(), True
