@@ -13,7 +13,8 @@ def test_each_kind_has_its_features() -> None:
     assert default_features("text", weighting="log2").sublinear_tf is False
     assert default_features("sequence", min_df=1).analyzer == "char"
     assert isinstance(default_features("dense"), DenseFeatures)
-    assert default_features("dense", scale=False, missing="zero").get_params() == {"scale": False, "missing": "zero"}
+    given = {"scale": False, "missing": "zero", "profiles": True}
+    assert default_features("dense", **given).get_params() == given
     assert default_features("sparse") is None
     with pytest.raises(ParameterError, match="'image'"):
         default_features("image")

@@ -28,3 +28,33 @@ def test_state_gives_the_same_transform() -> None:
     X = np.random.default_rng(1).normal(size=(20, 3))
     model = DenseFeatures(missing="median").fit(X)
     np.testing.assert_array_equal(DenseFeatures.from_state(*model.state()).transform(X), model.transform(X))
+
+
+def test_the_product_of_two_profiles_is_the_correlation_of_their_values() -> None:
+    X = np.random.default_rng(0).normal(2, 3, size=(6, 9))
+    Z = DenseFeatures(profiles=True).fit(X[:3]).transform(X)
+    np.testing.assert_allclose(Z @ Z.T, np.corrcoef(X), atol=1e-12)
+
+
+def test_profiles_of_a_document_do_not_depend_on_the_others_nor_on_the_scale_of_its_values() -> None:
+    X = np.random.default_rng(0).normal(size=(50, 7))
+    model = DenseFeatures(profiles=True).fit(X)
+    whole = model.transform(np.asfortranarray(X))
+    np.testing.assert_array_equal(np.concatenate([model.transform(row[None]) for row in X]), whole)
+    np.testing.assert_allclose(model.transform(1e200 * X + 1e199), whole, atol=1e-12)
+
+
+def test_a_document_of_equal_values_has_an_empty_profile_and_missing_values_are_those_of_the_column() -> None:
+    model = DenseFeatures(profiles=True).fit([[1.0, 5.0, 6.0], [3.0, 5.0, 6.0]])
+    assert model.transform([[4.0, 4.0, 4.0], [0.0, 0.0, 0.0]]).tolist() == [[0.0] * 3] * 2
+    filled, given = model.transform([[np.nan, 5.0, 9.0], [2.0, 5.0, 9.0]])
+    np.testing.assert_array_equal(filled, given)
+
+
+def test_profiles_survive_saving_and_folders_without_them_are_standardised() -> None:
+    X = np.random.default_rng(1).normal(size=(20, 3))
+    model = DenseFeatures(profiles=True).fit(X)
+    values, arrays = model.state()
+    np.testing.assert_array_equal(DenseFeatures.from_state(values, arrays).transform(X), model.transform(X))
+    del values["profiles"]
+    assert DenseFeatures.from_state(values, arrays).profiles is False

@@ -208,7 +208,8 @@ class FeatureOptions(common.Group):
             "--features",
             help="Substrings of sequences, or of one text column with typos or compound words: spectrum:4, "
             "spectrum:2-4, spectrum:4,max_gap=1,decay=0.5. Or hashed words, so that online models learn new words: "
-            "hashed, hashed:20. Or an RBF map of the usual vectors: rbf, rbf:800,gamma=0.5.",
+            "hashed, hashed:20. Or an RBF map of the usual vectors: rbf, rbf:800,gamma=0.5. Or dense vectors "
+            "relative to their own mean and length: profiles, rbf:800,profiles=true.",
         ),
     ] = None
     embedding: Annotated[

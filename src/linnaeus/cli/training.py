@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from linnaeus.cli.common import LabelChecks, LabelledReading, Reading, kind_words, note, weighted_fields
 from linnaeus.errors import DataError, LinnaeusError, ParameterError, StoreError, UnknownLabelError, nearest
@@ -24,6 +24,7 @@ from linnaeus.progress import waiting
 if TYPE_CHECKING:
     from linnaeus.data import Dataset
     from linnaeus.decoding import Decoder
+    from linnaeus.features import DenseFeatures
     from linnaeus.models.base import TaxonomyClassifier
     from linnaeus.models.classifier import Classifier
     from linnaeus.pipeline import Pipeline, Transformer
@@ -164,7 +165,7 @@ def make_features(
     them as they are. An ``embedding`` of own vectors learns from texts of the taxonomy and of ``embedding_texts`` too.
     """
     from linnaeus.features.documents import takes_sequences
-    from linnaeus.features.named import hashed_text, is_hashed, is_kernel_map, kernel_map
+    from linnaeus.features.named import hashed_text, is_hashed, is_kernel_map, is_profiles, kernel_map, profiles_of
 
     seed = model.get("random_state")
     seed = seed if isinstance(seed, int) else 0
@@ -183,7 +184,12 @@ def make_features(
         vectors = usual()
         if documents.kind == "sequence" and vectors is None:
             raise ParameterError(f"--features {named}: the kernel of the model takes sequences as they are; give one.")
+        if "profiles" in named:
+            _check_dense(documents, named)
         return kernel_map(named, vectors, random_state=seed)
+    if named is not None and is_profiles(named):
+        _check_dense(documents, named)
+        return profiles_of(cast("DenseFeatures", usual()))
     if named is not None and is_hashed(named):
         _check_hashed(documents, named, weighting, min_df)
         return hashed_text(named, fields=weighted_fields(reading.text), categorical=reading.categorical or (), **terms)
@@ -197,6 +203,14 @@ def make_features(
     return _usual_features(documents, reading, {"weighting": weighting, "min_df": min_df, **terms})
 
 
+def _check_dense(documents: Dataset, named: str) -> None:
+    """Refuse documents that are not dense vectors."""
+    if documents.kind != "dense":
+        raise ParameterError(
+            f"--features {named} takes dense vectors, and {documents.source} holds {kind_words(documents.kind)}."
+        )
+
+
 def _check_hashed(documents: Dataset, named: str, weighting: str | None, min_df: int | None) -> None:
     """Refuse documents that are not texts, and options of a vocabulary."""
     if documents.kind != "text":
@@ -208,7 +222,7 @@ def _check_hashed(documents: Dataset, named: str, weighting: str | None, min_df:
         raise ParameterError(f"{option} has no effect with --features {named}: hashed features have no vocabulary.")
 
 
-_FEATURES = ("rbf", "hashed", "spectrum")  # by name
+_FEATURES = ("rbf", "profiles", "hashed", "spectrum")  # by name
 
 
 def _string_features(
@@ -225,8 +239,8 @@ def _string_features(
 
     if (name := named.partition(":")[0].strip()) not in _FEATURES:
         raise ParameterError(
-            f"--features {named}: expected rbf, hashed:N or spectrum:N, for example spectrum:4 for substrings of 4 "
-            f"tokens{nearest(name, _FEATURES)}"
+            f"--features {named}: expected rbf, profiles, hashed:N or spectrum:N, for example spectrum:4 for "
+            f"substrings of 4 tokens{nearest(name, _FEATURES)}"
         )
     _check_sequences(documents, f"--features {named}")
     if weighting is not None or reading.categorical:

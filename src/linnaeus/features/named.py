@@ -8,6 +8,8 @@
     hashed, hashed:20,signed=False  hashed words of texts, in 2**18 or 2**20 columns
     rbf                             an RBF map of the usual vectors
     rbf:800,gamma=0.5               with 800 components and this width
+    profiles                        vectors relative to their own mean and length
+    rbf:800,profiles=true           a map of these
     own, wordllama, path/to/model   an embedding beside the words of texts
     own,weight=0.5,dimension=64     with this weight and length of vectors
 
@@ -23,6 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from linnaeus.errors import ParameterError, nearest
 
 if TYPE_CHECKING:
+    from linnaeus.features.dense import DenseFeatures
     from linnaeus.features.embedding import EmbeddedText
     from linnaeus.features.hashed import HashedText
     from linnaeus.features.kernel_map import KernelMap
@@ -33,19 +36,23 @@ T = TypeVar("T")
 F = TypeVar("F", bound="EmbeddedText | HashedText")
 
 __all__ = [
+    "PROFILES",
     "embedded_text",
     "hashed_text",
     "is_hashed",
     "is_kernel_map",
+    "is_profiles",
     "is_string_kernel",
     "kernel_map",
     "kernel_map_name",
     "plain_value",
+    "profiles_of",
     "string_features",
     "string_kernel",
 ]
 
 _KERNELS = ("spectrum", "subsequence")
+PROFILES = "profiles"  # of dense vectors, instead of standardised ones
 
 
 def string_features(text: str, **usual: object) -> SpectrumFeatures:
@@ -84,9 +91,43 @@ def kernel_map(text: str, features: Any = None, **usual: Any) -> KernelMap:
     from linnaeus.features.kernel_map import KernelMap
 
     known = [key for key in inspect.signature(KernelMap).parameters if key != "features"]
-    made = KernelMap(features, **{**usual, **_parameters(text, known, "n_components")})
+    given = _parameters(text, [*known, PROFILES], "n_components")
+    profiles = given.pop(PROFILES, False)
+    if not isinstance(profiles, bool):
+        raise ParameterError(f"{text!r}: profiles={profiles!r}; expected true or false.")
+    made = KernelMap(profiles_of(features) if profiles else features, **{**usual, **given})
     made._check_parameters()
     return made
+
+
+def is_profiles(text: str) -> bool:
+    """Whether a value names profiles of dense vectors.
+
+    Examples
+    --------
+    >>> is_profiles("profiles"), is_profiles("rbf")
+    (True, False)
+    """
+    return text.strip() == PROFILES
+
+
+def profiles_of(features: DenseFeatures | None = None) -> DenseFeatures:
+    """The same features of dense vectors as profiles; None: of vectors as they are.
+
+    Examples
+    --------
+    >>> profiles_of()
+    DenseFeatures(profiles=True)
+    """
+    from sklearn.base import clone
+
+    from linnaeus.features.dense import DenseFeatures
+
+    if features is None:
+        return DenseFeatures(profiles=True)
+    if not isinstance(features, DenseFeatures):
+        raise ParameterError("Profiles are of dense vectors.")
+    return clone(features).set_params(profiles=True)
 
 
 def kernel_map_name(made: KernelMap) -> str:
@@ -105,7 +146,9 @@ def kernel_map_name(made: KernelMap) -> str:
     if values["gamma"] != usual["gamma"] and values["clip"] is None:  # nothing is clipped where gamma is given
         values["clip"] = usual["clip"]
     size = values.pop("n_components")
-    return ",".join([f"rbf:{size}", *(f"{key}={value}" for key, value in values.items() if value != usual[key])])
+    parts = [f"{key}={value}" for key, value in values.items() if value != usual[key]]
+    parts += [f"{PROFILES}=true"] if getattr(made.features, PROFILES, False) else []
+    return ",".join([f"rbf:{size}", *parts])
 
 
 def is_hashed(text: str) -> bool:

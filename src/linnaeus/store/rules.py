@@ -378,6 +378,8 @@ def _dense_width(features: Any, deep: bool) -> int:
             check_array(line, getattr(features, name), sizes, f"DenseFeatures.{name}", deep)
         if not (features.deviation_ > 1e-100).all():
             raise StoreError("DenseFeatures.deviation_ holds a number that is not above 0")
+        for name in ("scale", "profiles"):
+            check_plain(Declared.of(f"{name} bool"), getattr(features, name), f"DenseFeatures.{name}")
     return sizes["features"]
 
 
