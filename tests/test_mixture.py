@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.metrics import average_precision_score
 
 import linnaeus
 from linnaeus import (
@@ -25,7 +27,7 @@ from linnaeus.features.dense import DenseFeatures
 from linnaeus.features.kernel_map import KernelMap
 from linnaeus.features.text import TextFeatures
 from linnaeus.metrics import hierarchical_f1
-from linnaeus.tuning import held_out_scores
+from linnaeus.tuning import HeldOutScores, held_out_scores
 from tests.contracts.configurations import documents, taxonomy
 
 
@@ -73,6 +75,30 @@ def test_held_out_scores_train_every_source_once_for_each_fold() -> None:
     assert held.nested
     assert held.own is not None
     assert hierarchical_f1(held.Y, tax.close(held.own, keep_root=False), tax) > 0.4
+
+
+def test_rare_labels_are_ranked_better_by_shares_of_all_documents_than_by_those_of_the_others() -> None:
+    """A share that is counted without a document is lower for its own labels, so that their scores are too low."""
+    rng = np.random.default_rng(0)
+    tax = Taxonomy.flat([f"n{i}" for i in range(40)])
+    nodes = np.arange(1, 41) if tax.root is not None else np.arange(40)
+    n_docs = 150
+    gold = np.zeros((n_docs, tax.n_nodes))
+    for v in nodes:  # two or three documents each, so that a fifth of the documents matters
+        gold[rng.choice(n_docs, rng.integers(2, 4), replace=False), v] = 1
+    Y = sparse.csr_array(gold)
+    noise = rng.normal(size=(2, n_docs, len(nodes)))
+    held = {
+        f"source {i}": HeldOutScores(2.5 * gold[:, nodes] + one, Y, tax, nodes, np.arange(n_docs), False)
+        for i, one in enumerate(noise)
+    }
+
+    def area(S: np.ndarray) -> float:
+        return average_precision_score(gold[:, nodes].ravel(), S.ravel())
+
+    counted, known = (mixed_held_out(held, known=labels) for labels in (None, Y))
+    assert area(known.S) > area(counted.S) + 0.02
+    assert area(known.S) > max(area(one.S) for one in held.values())
 
 
 @pytest.mark.parametrize("single", [False, True])
@@ -178,7 +204,7 @@ def test_pipelines_over_the_same_vectors_are_sources_and_explain_themselves(tmp_
     scaled = Pipeline(OneVsRestLogistic(random_state=0), DenseFeatures())
     model = Mixture([("plain", OneVsRestSVM(random_state=0)), ("scaled", scaled)], cv=3).fit(X, y)
     step = model.explain(X[0], "a")[0]
-    assert [source.shares_features for source in step.sources] == [True, False]
+    assert [source.shares_features for source in step.sources] == [True, True]
     assert step.score == pytest.approx(step.intercept + step.contributions.sum())
     linnaeus.save(model, tmp_path / "model")
     again = linnaeus.load(tmp_path / "model")

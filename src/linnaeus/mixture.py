@@ -45,6 +45,8 @@ from linnaeus.models.mixed_scores import (
     learns_closed,
     mixed_nodes,
     mixture_targets,
+    target_shares,
+    targets_of,
 )
 from linnaeus.models.suggestions import SuggestionModel
 from linnaeus.registry import resolve
@@ -306,7 +308,8 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
             left = None if len(documents) == Y.shape[0] else counts - held_out
             mixture = learn_first(*given_to, *limits, learned_from=left, counts=counts)
         else:
-            mixture = learn_weights(*given_to, single, *limits, closed=learn, unseen_cost=float(self.unseen_cost))
+            cost = float(self.unseen_cost)
+            mixture = learn_weights(*given_to, single, *limits, closed=learn, unseen_cost=cost, shares=target_shares(Y))
         if fitted is None:
             fitted = [
                 model.fit(self._input_of(name, model, problem.X), problem.Y, problem.weights) for name, model in sources
@@ -377,7 +380,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
             held[name] = _held_out(placed, self._input_of(name, source, X), Y, sample_weight, **how)
         names = ("C", "tol", "max_iter", "learn", "unseen_cost")
         limits: dict[str, Any] = {name: getattr(self, name) for name in names}
-        return mixed_held_out(held, sample_weight=sample_weight, **limits)
+        return mixed_held_out(held, sample_weight=sample_weight, known=Y, **limits)
 
     # -- answering -----------------------------------------------------------------------------------------------------
 
@@ -507,6 +510,7 @@ def mixed_held_out(
     learn: str = "closed",
     learned_from: IntArray | None = None,
     unseen_cost: float = COST,
+    known: CSR | None = None,
 ) -> HeldOutScores:
     """Held-out scores of a mixture from those of its sources; nothing is trained but the weights.
 
@@ -532,6 +536,9 @@ def mixed_held_out(
         document was left out in turn.
     unseen_cost : float, default=0.01
         As for `Mixture`.
+    known : csr_array, default=None
+        Labels of all training documents (n_docs x n_nodes), which say how frequent every node is; None: the held-out
+        documents that weights are learned on.
 
     Returns
     -------
@@ -555,6 +562,7 @@ def mixed_held_out(
     closed = learns_closed(learn)
     Y, single = mixture_targets(given, taxonomy, learn)
     nodes = mixed_nodes(list(scores.values()), Y, taxonomy, single, closed=closed)
+    shares = None if known is None else target_shares(targets_of(known, taxonomy, single, closed=closed))
     n_parts = _PARTS if len(documents) < _MANY else _PARTS_OF_MANY
     part = np.arange(len(documents)) % min(n_parts, len(documents))
     part = np.random.default_rng(0).permutation(part)
@@ -570,7 +578,7 @@ def mixed_held_out(
         if learn == FIRST:
             mixture = learn_first(*given_to, *limits, learned_from=learned_from)
         else:
-            mixture = learn_weights(*given_to, single, *limits, closed=closed, unseen_cost=unseen_cost)
+            mixture = learn_weights(*given_to, single, *limits, closed=closed, unseen_cost=unseen_cost, shares=shares)
         for rows in blocks(len(test), rows_that_fit(8 * len(nodes))):
             S = mixture(_taken(scores, test[rows]), taxonomy)
             own.append(decide(S, taxonomy, nodes))

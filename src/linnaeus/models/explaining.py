@@ -683,8 +683,9 @@ class _Explainer:
 
 def _explains_inputs(source: Any) -> bool:
     """Whether a source explains itself by the columns of the vectors that it is given, possibly through a map."""
-    features = getattr(source, "features", None)
-    return features is None or (hasattr(features, "vectors") and features.features is None)
+    features: Any = getattr(source, "features", None)
+    features = features.features if hasattr(features, "vectors") else features
+    return features is None or getattr(features, "keeps_columns", False)
 
 
 def _grouped(features: Array, contributions: FloatArray, shares: CSR, k: int | None) -> tuple[IntArray, FloatArray]:

@@ -5,7 +5,9 @@
 f_sv is the score of source s. Where every document has one label, soft-max(t) are probabilities, a_s is one slope per
 source (of largest likelihood of soft-max(a_s f_s) over the labels) and o = 0. For label sets, truth is the closed set
 and t_v are log-odds; f_sv is the largest score at or below v unless the source was taught closed sets itself, a_s is
-one slope per level of the taxonomy, and o_sv such that the node's share of documents is met. The weights w_v and b_v
+one slope per level of the taxonomy, and o_sv such that the node's share of documents is met: the share in all documents
+where that is known, since a share that is counted without a document is lower for its labels than for those of others,
+so that the scores of its labels would be too low. The weights w_v and b_v
 come from `solvers.mixing`: those of nodes with fewer documents are nearer to those of their parents. They also adapt
 the slope of a curve to its node, more reliably than a logistic curve of each node with few documents would.
 
@@ -59,7 +61,16 @@ from linnaeus.order import best_columns
 from linnaeus.taxonomy import Taxonomy
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
-__all__ = ["COST", "FIRST", "MixtureWeights", "SourceScores", "fit_mixture", "mixture_targets"]
+__all__ = [
+    "COST",
+    "FIRST",
+    "MixtureWeights",
+    "SourceScores",
+    "fit_mixture",
+    "mixture_targets",
+    "target_shares",
+    "targets_of",
+]
 
 FIRST = "first"  # what is learned where it counts which label comes first
 
@@ -391,9 +402,15 @@ def mixture_targets(Y: CSR, taxonomy: Taxonomy, learn: str = "closed") -> tuple[
     if learn == FIRST:
         return Y, True
     frontier = taxonomy.frontier(Y)
-    if (np.diff(frontier.indptr) == 1).all():
-        return frontier, True
-    return taxonomy.close(Y, keep_root=False) if learn == "closed" else Y, False
+    single = bool((np.diff(frontier.indptr) == 1).all())
+    return targets_of(Y, taxonomy, single, closed=learn == "closed"), single
+
+
+def targets_of(Y: CSR, taxonomy: Taxonomy, single: bool, *, closed: bool) -> CSR:
+    """What mixed scores are of: the most specific labels of a soft-max, closed sets, or labels as given."""
+    if single:
+        return taxonomy.frontier(Y)
+    return taxonomy.close(Y, keep_root=False) if closed else Y
 
 
 def mixed_nodes(
@@ -427,18 +444,25 @@ def learn_weights(
     *,
     closed: bool = True,
     unseen_cost: float = COST,
+    shares: FloatArray | None = None,
 ) -> MixtureWeights:
-    """`fit_mixture` of checked values; Y are the targets, and ``nodes`` are mixed, with or without documents."""
-    seen = nodes[np.isin(nodes, Y.indices)]
+    """`fit_mixture` of checked values; Y are the targets, and ``nodes`` are mixed, with or without documents.
+
+    ``shares`` are those of `target_shares`, where they are known from more documents than these.
+    """
+    shares, from_more = target_shares(Y) if shares is None else shares, shares is not None
+    seen = nodes[shares[nodes] > 0]
     if 0 < len(seen) < len(nodes):
-        known = learn_weights(sources, Y, taxonomy, seen, single, C, weights, tol, max_iter, closed=closed)
+        given_to = sources, Y, taxonomy, seen, single, C, weights, tol, max_iter
+        known = learn_weights(*given_to, closed=closed, shares=shares if from_more else None)
         return _with_unseen(known, sources, Y, taxonomy, nodes, unseen_cost)
     given = list(sources.values())
     pairs = _pairs(given, Y, taxonomy, nodes, single, closed and not single)
-    shares = (np.bincount(Y.indices, minlength=taxonomy.n_nodes)[nodes] + 0.5) / (Y.shape[0] + 1.0)
-    prior = np.zeros(len(nodes)) if single else np.log(shares / (1 - shares))
+    share = shares[nodes]
+    prior = np.zeros(len(nodes)) if single else np.log(share / (1 - share))
     curve = _softmax_curves if single else _node_curves
-    curves = [curve(F, pairs, taxonomy.depth[nodes], shares) for F in pairs.scores.T]
+    fixed = Y.shape[0] if from_more else None
+    curves = [curve(F, pairs, taxonomy.depth[nodes], share, fixed) for F in pairs.scores.T]
     slope, offset = (np.column_stack([c[i] for c in curves]) for i in (0, 1))
     own = np.ones(len(nodes), bool)
     if not single:
@@ -465,6 +489,18 @@ def learn_weights(
         list(sources), nodes, slope, offset, prior, W[:, :-1], W[:, -1], pulls.vertices, found.weights, single,
         float(found.objective), float(found.gap), found.n_iter, closed,
     )  # fmt: skip
+
+
+def target_shares(Y: CSR) -> FloatArray:
+    """The share of documents with each node as a target, 0 for nodes without documents.
+
+    Examples
+    --------
+    >>> target_shares(Taxonomy.flat("AB").indicator([["A"], [], []])).round(3).tolist()
+    [0.0, 0.375, 0.0]
+    """
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    return np.where(counts > 0, (counts + 0.5) / (Y.shape[0] + 1.0), 0.0)
 
 
 def learn_first(
@@ -853,8 +889,13 @@ def _log_odds(F: FloatArray, slope: FloatArray, offset: FloatArray, prior: Float
 # -- curves ------------------------------------------------------------------------------------------------------------
 
 
-def _node_curves(F: FloatArray, pairs: _Pairs, depth: IntArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Slope and offset of every node: one slope for each level, and the offset with which the node's share is met."""
+def _node_curves(
+    F: FloatArray, pairs: _Pairs, depth: IntArray, shares: FloatArray, fixed: int | None
+) -> tuple[FloatArray, FloatArray]:
+    """Slope and offset of every node: one slope for each level, and the offset with which the node's share is met.
+
+    The share is that of the pairs that are used; of nodes with ``fixed`` pairs, which is all documents, it is given.
+    """
     from scipy.special import expit, logit
 
     known = np.flatnonzero(np.isfinite(F))
@@ -864,9 +905,8 @@ def _node_curves(F: FloatArray, pairs: _Pairs, depth: IntArray, shares: FloatArr
         slope[depth == d] = _slope(f[level == d], y[level == d])
     n_docs = np.bincount(column, minlength=m)
     slope[n_docs == 0] = 0.0
-    shares = np.where(
-        n_docs > 0, (np.bincount(column, y, m) + 0.5) / (n_docs + 1.0), shares
-    )  # of the pairs that are used
+    counted = (n_docs > 0) & (n_docs != fixed)
+    shares = np.where(counted, (np.bincount(column, y, m) + 0.5) / (n_docs + 1.0), shares)
     f, wanted, n = slope[column] * f, logit(shares), np.maximum(n_docs, 1)
     offset = wanted - np.bincount(column, f, m) / n
     for _ in range(_SHARE_STEPS):  # Newton's steps on the log-odds of the means
@@ -918,7 +958,9 @@ def _slope(f: FloatArray, y: BoolArray) -> float:
     return max(0.0, platt(f, y)[0])
 
 
-def _softmax_curves(F: FloatArray, pairs: _Pairs, depth: IntArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _softmax_curves(
+    F: FloatArray, pairs: _Pairs, depth: IntArray, shares: FloatArray, fixed: int | None = None
+) -> tuple[FloatArray, FloatArray]:
     """One slope for all nodes: that of largest likelihood of the soft-max over the pairs of a document."""
     from scipy.optimize import minimize_scalar
 
