@@ -28,6 +28,7 @@ from linnaeus.engine import parse_seconds
 from linnaeus.experiments.experiment import Experiment, Part
 from linnaeus.experiments.report import write_report
 from linnaeus.experiments.shootout import shootout
+from linnaeus.features import DenseFeatures
 
 SUMMARIES = Path(__file__).resolve().parents[1] / "docs" / "results" / "shootout"
 SYSTEMS = ("Clus-Ens", "HMCN-F", "C-HMCNN")
@@ -136,7 +137,9 @@ def make(name: str, most: int | None = None) -> Experiment:
     problem = problems.load(question.problem)
     if name == "imclef07a":  # one leaf per image, with its path: models of one label take it, too
         problem = problems.leaves_only(problem)
-    X, Y, X_test = problem.X, problem.Y, problem.X_test
+    X, Y, X_test, vectors = problem.X, problem.Y, problem.X_test, None
+    if problem.read is not None:
+        X, vectors, X_test = filled(*problem.read)
     if name == "enzyme_ec":
         X, X_test = _substrings(X, X_test)
     most = most or question.most
@@ -148,7 +151,14 @@ def make(name: str, most: int | None = None) -> Experiment:
     excluded = tuple(node for node in TOPS_OF_GO if node in tax)
     part = Part.of(X, Y, X_test, problem.Y_test)
     how: dict[str, Any] = {"measure": question.measure, "settings": question.settings, "exclude": excluded}
+    how["vectors"] = vectors
     return Experiment(name, tax, (part,), split, question.features, **how)
+
+
+def filled(X: Any, X_test: Any) -> tuple[Any, DenseFeatures, Any]:
+    """Vectors without missing values, and the features that `linnaeus shootout` makes of them."""
+    values = DenseFeatures().filling_only().fit(X)
+    return values.transform(X), DenseFeatures(), values.transform(X_test)
 
 
 def _substrings(X: Any, X_test: Any) -> tuple[Any, Any]:

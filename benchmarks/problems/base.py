@@ -20,7 +20,8 @@ DATA = Path(os.environ.get("LINNAEUS_DATA", Path(__file__).resolve().parents[3] 
 class Problem:
     """Train and test documents with labels as 0/1 rows over the nodes of the taxonomy.
 
-    X is a matrix, or an array of sequences for the kernels that take them.
+    X is a matrix, or an array of sequences for the kernels that take them. ``read`` are the training and test vectors
+    as they were read, where X and X_test were made of them.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Problem:
     Y: Any
     X_test: Any
     Y_test: Any
+    read: tuple[Any, Any] | None = None
 
     @property
     def label_nodes(self) -> Any:

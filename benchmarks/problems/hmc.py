@@ -47,4 +47,5 @@ def _problem(name: str, train_files: list[Any], test_file: Any) -> Problem:
     train, test = read_dataset(train_files if len(train_files) > 1 else train_files[0]), read_dataset(test_file)
     features = DenseFeatures().fit(train.X)
     X, X_test = features.transform(train.X), features.transform(test.X)
-    return Problem(name, train.taxonomy, X, train.indicator(), X_test, test.indicator(train.taxonomy))
+    Y, Y_test, read = train.indicator(), test.indicator(train.taxonomy), (train.X, test.X)
+    return Problem(name, train.taxonomy, X, Y, X_test, Y_test, read)

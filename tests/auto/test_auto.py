@@ -62,7 +62,7 @@ class Fixed:
     def making_seconds(self, features) -> float:
         return 0.0
 
-    def mix(self, sources) -> Outcome:
+    def mix(self, sources, like=None, *, rough=False) -> Outcome:
         made = Candidate("Mixture", sources=tuple(one.candidate for one in sources))
         return Outcome(made, self.n_learn, self.mixed, self.mixed, "own", 1.0, sources=tuple(sources))
 
@@ -334,6 +334,22 @@ def test_a_mixture_is_taken_only_where_it_wins_by_more_than_chance(mixed: float,
     assert ("it is taken" in note) == taken
     if taken:
         assert run.mixture.candidate.sources[0] == run.best().candidate
+
+
+def test_the_best_candidate_is_mixed_with_the_one_that_adds_most_even_if_another_is_better_alone() -> None:
+    values = {"as they are": 0.8, "profiles": 0.7, "rbf map": 0.6}
+    evaluator = Fixed(lambda candidate, n_docs: values[candidate.features] - 0.01 * (candidate.model != "OneVsRestSVM"))
+    evaluator.variants = dict.fromkeys(values)
+
+    def mixed(sources, like=None, *, rough=False):
+        names = {one.candidate.features for one in sources}
+        evaluator.mixed = 0.95 if names == {"as they are", "rbf map"} else 0.81
+        return Fixed.mix(evaluator, sources)
+
+    evaluator.mix = mixed
+    run = begun(evaluator)
+    run.run()
+    assert [one.features for one in run.mixture.candidate.sources] == ["as they are", "rbf map"]
 
 
 def test_a_search_that_was_interrupted_continues_with_the_same_decisions(tmp_path) -> None:

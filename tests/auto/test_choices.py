@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from linnaeus import Taxonomy, load, metrics, save
 from linnaeus.auto import AutoClassifier
@@ -56,7 +57,7 @@ def test_a_mixture_is_refitted_saved_and_answers_as_it_was_measured(
 ) -> None:
     monkeypatch.setattr("linnaeus.auto.search.wins", lambda first, second: True)
     real = Evaluator.mix
-    monkeypatch.setattr(Evaluator, "mix", lambda self, *given: _raised(real(self, *given)))
+    monkeypatch.setattr(Evaluator, "mix", lambda self, *given, **how: _raised(real(self, *given, **how)))
     X, y = labels(n_docs)
     auto = AutoClassifier(TAX, budget=1e6, measure=measure, features=DenseFeatures())
     auto.fit(X, y, models=["OneVsRestSVM", "RRLogistic"], tuned=("features",))
@@ -66,6 +67,7 @@ def test_a_mixture_is_refitted_saved_and_answers_as_it_was_measured(
     assert isinstance(auto.pipeline_.model_, Mixture)
     assert "it is taken" in str(auto.report_)
     assert (auto.report_.refined is not None) == (n_docs >= 400)
+    assert ("in folds: more than by chance" in str(auto.report_)) == (n_docs >= 400 and measure == "average_precision")
     assert len(auto.report_.to_dict()["chosen"]["sources"]) == len(chosen.candidate.sources)
     P = auto.predict_proba(X)
     assert ((P >= 0) & (P <= 1)).all()
@@ -88,14 +90,16 @@ def test_sources_with_a_map_see_the_features_of_the_mixture_through_it() -> None
     evaluator = Evaluator(X, Y, TAX, variants, splits_of(Y, 0), "micro_f1", 0)
     outcomes = [evaluator.run(Candidate("OneVsRestSVM", name, 1.0), 60) for name in ("as they are", "wider rbf map")]
     mixed = evaluator.mix(outcomes)
-    assert mixed.candidate.features == "as they are"
+    assert mixed.candidate.features == "values"
     assert [len(one.held.documents) for one in (*outcomes, mixed)] == [90] * 3
     np.testing.assert_array_equal(mixed.held.documents, outcomes[0].held.documents)
     model = evaluator.model(mixed.candidate, max_time=8.0)
     (_, plain), (_, mapped) = model.sources
     assert isinstance(mapped.features, KernelMap)
-    assert mapped.features.features is None
-    assert plain.max_time == mapped.model.max_time == 4.0
+    assert repr(plain.features) == repr(mapped.features.features) == "DenseFeatures()"
+    assert plain.model.max_time == mapped.model.max_time == 4.0
+    values = evaluator.features(mixed.candidate.features).fit_transform(X)
+    np.testing.assert_array_equal(values, X)  # every source makes its features of the values
 
 
 @pytest.mark.parametrize("measure", ["macro_f1", "average_precision"])
@@ -120,8 +124,9 @@ def test_the_width_of_a_map_and_the_scale_of_c_are_those_of_the_search_in_all_fi
     candidate = Candidate("OneVsRestSVM", "rbf map", 1.0)
     evaluator.run(candidate, 100)
     folds = evaluator.out_of_fold()
-    assert folds.features("rbf map").gamma == evaluator.features("rbf map").gamma == evaluator.gamma
-    assert folds.features("rbf map").clip == evaluator.features("rbf map").clip == evaluator.clip
+    chosen = evaluator.widths["rbf map"]
+    for one in (folds.features("rbf map"), evaluator.features("rbf map")):
+        assert (one.gamma, one.clip) == chosen
     assert folds.model(candidate).C == evaluator.model(candidate).C
     assert not folds.foldable
     assert evaluator.foldable
@@ -149,24 +154,27 @@ def test_labels_on_inner_nodes_are_learned_as_given_closed_or_the_most_specific(
 
 def test_a_larger_map_is_there_for_many_documents_only() -> None:
     X = np.zeros((3, 5))
-    maps = ["rbf map", "wider rbf map", "narrower rbf map"]
-    assert list(feature_variants(None, X, 0, 700)) == ["as they are", *maps]
+    plain = ["as they are", "profiles", "values"]
+    maps = [f"{width}{kind}" for kind in ("rbf map", "profile rbf map") for width in ("", "wider ", "narrower ")]
+    assert sorted(feature_variants(None, X, 0, 700)) == sorted([*plain, *maps])
     for n_docs, most in ((900, "900"), (1_500, "1,500"), (10_000, "2,000")):
         larger = [f"{name} of {most} landmarks" for name in maps]
-        assert list(feature_variants(None, X, 0, n_docs)) == ["as they are", *maps, *larger]
+        assert sorted(feature_variants(None, X, 0, n_docs)) == sorted([*plain, *maps, *larger])
+    assert not any("profile" in name for name in feature_variants(None, sparse.csr_array(X), 0, 700))
+    assert not any("profile" in name for name in feature_variants(None, X[:, :2], 0, 700))  # one of two signs
 
 
 def test_maps_of_other_widths_have_multiples_of_the_width_that_was_chosen() -> None:
     X, y = one_label(420)
     Y = TAX.indicator(y)
     variants = feature_variants(None, X, 0, 315)
-    for first in ("rbf map", "wider rbf map"):  # also where the first map comes from an earlier run
-        evaluator = Evaluator(X, Y, TAX, variants, splits_of(Y, 0), "hierarchical_f1", 0)
-        evaluator.matrix(first, 0)
-        gamma = evaluator.gamma
-        assert gamma is not None
-        widths = [evaluator.features(name).gamma / gamma for name in ("wider rbf map", "rbf map", "narrower rbf map")]
-        assert widths == [0.5, 1.0, 2.0]
+    for kind in ("rbf map", "profile rbf map"):
+        for first in (kind, f"wider {kind}"):  # also where the first map comes from an earlier run
+            evaluator = Evaluator(X, Y, TAX, variants, splits_of(Y, 0), "hierarchical_f1", 0)
+            evaluator.matrix(first, 0)
+            gamma, _ = evaluator.widths[kind]
+            names = (f"wider {kind}", kind, f"narrower {kind}")
+            assert [evaluator.features(name).gamma / gamma for name in names] == [0.5, 1.0, 2.0]
 
 
 def test_a_large_taxonomy_has_cuts_and_probabilities() -> None:

@@ -94,23 +94,20 @@ def test_the_next_command_has_the_map_of_the_run(clip: float | None) -> None:
     rng = np.random.default_rng(0)
     X, new = rng.normal(size=(1000, 4)), rng.normal(size=(5, 4))
     documents = Dataset(X, source="a.csv")
-    variants = feature_variants(None, X, 3, n_docs=len(X))
+    variants = feature_variants(DenseFeatures(), X, 3, n_docs=len(X))
     maps = {name: made for name, made in variants.items() if isinstance(made, KernelMap)}
-    assert {"rbf map", "wider rbf map", "narrower rbf map of 1,000 landmarks"} <= set(maps)
+    assert {"rbf map", "wider rbf map", "narrower profile rbf map of 1,000 landmarks"} <= set(maps)
     for name, made in maps.items():
         made.set_params(gamma=map_width(name) / 7, clip=clip)  # as a search does
         run = Run(model="RRSVM", status="done", parameters={"C": 3.0}, features=name, maps=[kernel_map_name(made)])
         command = train_command(["shootout", "-d", "a.csv", "--seed", "3"], run)
         again = _features_of(command, documents, model={"random_state": 3})
-        assert isinstance(again.features, DenseFeatures)
-        # A shoot-out standardises vectors before the search.
-        same = clone_of(again, features=None)
-        assert {**same.get_params(), "clip": None} == {**made.get_params(), "clip": None}
-        assert np.array_equal(same.fit(X).transform(new), made.fit(X).transform(new))
-
-
-def clone_of(made: KernelMap, **changed) -> KernelMap:
-    return KernelMap(**{**made.get_params(deep=False), **changed})
+        assert again.features.profiles == ("profile" in name)
+        assert repr({**again.get_params(), "clip": None}) == repr({**made.get_params(), "clip": None})
+        assert np.array_equal(again.fit(X).transform(new), made.fit(X).transform(new))
+    run = Run(model="RRSVM", status="done", parameters={"C": 3.0}, features="profiles", maps=["profiles"])
+    again = _features_of(train_command(["shootout", "-d", "a.csv"], run), documents, model={})
+    assert repr(again) == "DenseFeatures(profiles=True)"
 
 
 @pytest.mark.parametrize(

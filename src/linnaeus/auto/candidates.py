@@ -30,6 +30,7 @@ from linnaeus.engine import format_seconds
 from linnaeus.errors import CheckpointError
 from linnaeus.features import DenseFeatures, EmbeddedText, KernelMap, TextFeatures
 from linnaeus.features.analysis import parse_analyser
+from linnaeus.features.named import profiles_of
 from linnaeus.files import replace_file
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.checkpoint import digest
@@ -54,9 +55,12 @@ __all__ = [
     "MAP",
     "MIXTURE",
     "PLAIN",
+    "PROFILES",
+    "PROFILE_MAP",
     "PULLS",
     "RARE",
     "TEXTS",
+    "VALUES",
     "AutoReport",
     "Candidate",
     "FeatureVariants",
@@ -73,6 +77,7 @@ __all__ = [
     "is_later",
     "larger_map",
     "make_model",
+    "map_kind",
     "map_width",
     "models_for",
     "other_widths",
@@ -84,9 +89,11 @@ GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 PULLS = (0.0, 1.0, 10.0, float("inf"))  # from the joint model to one classifier for each label alone
 LEARN = ("given", "closed", "frontier")
 PLAIN, LOG2, CHARS, MAP = "as they are", "log2 weighting", "characters", "rbf map"
+PROFILES, PROFILE_MAP = "profiles", "profile rbf map"  # of dense vectors relative to their own mean and length
 RARE, COMMON = "all terms", "all terms, idf"  # those of one document too; and words of nearly all documents fade out
 EMBEDDED, EMBEDDED_CHARS = "words and wordllama", "words, characters and wordllama"
 TEXTS = "texts"  # no features: documents as they were read, for models that take them, or make features themselves
+VALUES = "values"  # the same for dense vectors: only missing values are filled
 MIXTURE = "Mixture"
 # Models of each family in the order in which they are tried; a search takes the first of each family first.
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -163,7 +170,7 @@ class Candidate:
         said += {"closed": ["learns closed sets"], "frontier": ["learns the most specific labels"]}.get(
             self.learn or "", []
         )
-        said += [] if self.features in (PLAIN, TEXTS) else [f"features: {self.features}"]
+        said += [] if self.features in (PLAIN, TEXTS, VALUES) else [f"features: {self.features}"]
         return f"{self.model} ({', '.join(said)})" if said else self.model
 
 
@@ -331,8 +338,15 @@ def feature_variants(
     elif narrow and (features is None or isinstance(features, DenseFeatures)) and X.shape[1] > 1:
         small, most = _LANDMARKS
         sizes = {"": small} | ({f" of {large:,} landmarks": large} if (large := min(most, n_docs)) >= _ENOUGH else {})
+        kinds: dict[str, Transformer | None] = {MAP: features}
+        if not is_sparse(X) and X.shape[1] > 2:
+            profiles = profiles_of(features)
+            values = None if features is None else features.filling_only()
+            variants |= {PROFILES: lambda: profiles, VALUES: lambda: values}
+            kinds[PROFILE_MAP] = profiles
         variants |= {
-            f"{width}{MAP}{size}": partial(KernelMap, features, n_landmarks, random_state=seed)
+            f"{width}{kind}{size}": partial(KernelMap, vectors, n_landmarks, random_state=seed)
+            for kind, vectors in kinds.items()
             for size, n_landmarks in sizes.items()
             for width in _WIDTHS
         }
@@ -352,12 +366,23 @@ def map_width(features: str) -> float:
     >>> map_width("wider rbf map"), map_width("rbf map of 2,000 landmarks")
     (0.5, 1.0)
     """
-    return _WIDTHS.get(features.partition(MAP)[0], 1.0)
+    return _WIDTHS[features.partition(map_kind(features))[0]]
+
+
+def map_kind(features: str) -> str:
+    """The map that a variant has some width or size of.
+
+    Examples
+    --------
+    >>> map_kind("wider profile rbf map of 2,000 landmarks"), map_kind("narrower rbf map")
+    ('profile rbf map', 'rbf map')
+    """
+    return PROFILE_MAP if PROFILE_MAP in features else MAP
 
 
 def is_later(features: str) -> bool:
     """Whether a variant is tried at the end only: a larger map, or one of another width."""
-    return MAP in features and features != MAP
+    return MAP in features and features != map_kind(features)
 
 
 def other_widths(features: str, variants: Collection[str]) -> list[str]:
@@ -368,7 +393,7 @@ def other_widths(features: str, variants: Collection[str]) -> list[str]:
     >>> other_widths("rbf map", ["as they are", "rbf map", "wider rbf map"])
     ['wider rbf map']
     """
-    width, name, size = features.partition(MAP)
+    width, name, size = features.partition(map_kind(features))
     others = [f"{other}{name}{size}" for other in _WIDTHS if other != width]
     return [one for one in others if name and one in variants]
 

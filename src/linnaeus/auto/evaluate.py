@@ -34,10 +34,12 @@ from linnaeus.auto.candidates import (
     MIXTURE,
     PLAIN,
     TEXTS,
+    VALUES,
     Candidate,
     Outcome,
     Place,
     make_model,
+    map_kind,
     map_width,
     parameters_of,
 )
@@ -93,7 +95,7 @@ _LARGER_MAP = 8.0  # times the seconds of a map that one with the most landmarks
 _OUT_OF_FOLD = 3  # parts in which every document is held out once; more gain nothing
 _NEARLY_ONE = 1.1  # mean number of labels
 _USUAL_TOL, _TOL = 1e-3, 1e-2  # gap of most models, and of the same here: equal in quality, in half the time
-_MIXTURE_C = (0.3, 0.03)
+_MIXTURE_C, _FIRST_C = (0.03, 0.003, 0.3), 0.3
 _EXPECTED, _NEARLY = "expected", 0.001  # a cut that is taken where it is at most this far below the best
 _MANY_NODES = 3_000  # from which curves of single nodes are not projected on DAGs
 
@@ -142,8 +144,8 @@ class Evaluator:
     scales: dict[str, float] = field(default_factory=dict)  # mean squared lengths of the vectors
     curve_seconds: float = 0.0  # of probabilities of all held-out documents, averaged, the last ones most
     measuring_seconds: float = 0.0  # of everything after the fits of a candidate, at most so far
-    gamma: float | None = None  # of maps: chosen once, so that curves and C mean the same in the last fit
-    clip: float | None = None  # of maps: chosen with gamma
+    # Width and clipping of each kind of map: chosen once, so that curves and C mean the same in the last fit.
+    widths: dict[str, tuple[float, float | None]] = field(default_factory=dict)
     _last: tuple[Place, int, TaxonomyClassifier] | None = None  # of a model that can be fitted further
 
     def __post_init__(self) -> None:
@@ -152,7 +154,8 @@ class Evaluator:
         self.one_label = bool((np.diff(self.taxonomy.frontier(self.Y).indptr) == 1).all())
         self.closed = self.taxonomy.n_edges > 0 and is_closed(self.taxonomy, self.Y)
         learn = np.unique(np.concatenate([learn for learn, _ in self.splits]))
-        self.shares = node_shares(self.Y[learn], self.taxonomy)
+        self.known = self.Y[learn]  # labels of documents that models learn from, in one fold or all
+        self.shares = node_shares(self.known, self.taxonomy)
 
     @property
     def n_learn(self) -> int:
@@ -198,12 +201,14 @@ class Evaluator:
         features = self.variants[variant]
         if not isinstance(features, KernelMap) or features.gamma != "auto":
             return features
-        if self.gamma is None:  # before any fit: its seconds are not those of a fit with a map
+        kind = map_kind(variant)
+        if kind not in self.widths:  # before any fit: its seconds are not those of a fit with a map
             learn = self.splits[0][0]
             small = clone(features).set_params(n_components=1)
             small.fit(take_documents(self.documents, learn), self.taxonomy.close(self.Y[learn], keep_root=False))
-            self.gamma, self.clip = small.gamma_, small.clip_
-        return clone(features).set_params(gamma=self.gamma * map_width(variant), clip=self.clip)
+            self.widths[kind] = small.gamma_, small.clip_
+        gamma, clip = self.widths[kind]
+        return clone(features).set_params(gamma=gamma * map_width(variant), clip=clip)
 
     def matrix(self, variant: str, part: int) -> tuple[Matrix, Matrix]:
         """The vectors of both sides of a split, features learned from the first."""
@@ -221,7 +226,7 @@ class Evaluator:
             self.matrices[variant, part] = X, X_held
             self.seconds[variant] = self.seconds.get(variant, 0.0) + time.perf_counter() - began
             if variant not in self.scales:
-                self.scales[variant] = 1.0 if variant == TEXTS else squared_length(X)
+                self.scales[variant] = 1.0 if variant in (TEXTS, VALUES) else squared_length(X)
         return self.matrices[variant, part]
 
     def scale(self, variant: str) -> float:
@@ -263,19 +268,23 @@ class Evaluator:
         """Whether mixtures learn which label comes first."""
         return self.measure == PRECISION_AT_1 and not self.closed
 
-    def mix(self, sources: list[Outcome], like: Candidate | None = None) -> Outcome:
+    def mix(self, sources: list[Outcome], like: Candidate | None = None, *, rough: bool = False) -> Outcome:
         """Measure a mixture of candidates by their held-out scores; nothing is fitted but the weights.
 
-        The value of C is the better of two, unless a mixture is given: documents of few labels or many. Where the first
-        suggestion counts, it is not chosen: few weights are learned.
+        C is chosen from three values, unless a mixture is given; the largest is tried only if the smallest is worse
+        than the one between. Where the first suggestion counts, it is not chosen: few weights are learned. ``rough``:
+        with the usual C alone.
         """
         if like is not None:
             assert like.C is not None
             return self._mixed(sources, like.C, like.learn or "closed")
-        ways = [(_MIXTURE_C[0], FIRST)] if self.mixes_first else []
-        if self.one_label or not ways:
-            ways += [(C, "closed") for C in _MIXTURE_C]
-        return max((self._mixed(sources, *way) for way in ways), key=lambda one: one.value)
+        found = [self._mixed(sources, _FIRST_C, FIRST)] if self.mixes_first else []
+        if self.one_label or not found:
+            usual, small, large = _MIXTURE_C
+            mixed = [self._mixed(sources, C, "closed") for C in ((usual,) if rough else (usual, small))]
+            mixed += [self._mixed(sources, large, "closed")] if not rough and mixed[1].value <= mixed[0].value else []
+            found += mixed
+        return max(found, key=lambda one: one.value)
 
     def _mixed(self, sources: list[Outcome], C: float, learn: str) -> Outcome:
         began = time.perf_counter()
@@ -285,12 +294,15 @@ class Evaluator:
             met = None  # each document was left out in turn
             if len(self.splits) == 1:
                 met = np.bincount(self.Y[self.splits[0][0]].indices, minlength=self.taxonomy.n_nodes)
-            mixed = mixed_held_out(held_out, C=C, sample_weight=self.weights, learn=learn, learned_from=met)
+            mixed = mixed_held_out(
+                held_out, C=C, sample_weight=self.weights, learn=learn, learned_from=met, known=self.known
+            )
             back = np.searchsorted(mixed.documents, self.rows)
             own = None if mixed.own is None else self._as_given(mixed.own[back], mixed, False)
             held = replace(mixed, S=mixed.S[back], Y=mixed.Y[back], documents=self.rows, own=own)
             front = {one.candidate.features for one in sources}
-            features = front.pop() if len(front) == 1 else TEXTS if TEXTS in self.variants else PLAIN
+            given = (name for name in (TEXTS, VALUES, PLAIN) if name in self.variants)  # what all make features of
+            features = front.pop() if len(front) == 1 else next(given)
             kind = learn if learn == FIRST else None
             candidate = Candidate(MIXTURE, features, C, kind, sources=tuple(one.candidate for one in sources))
             way = "softmax" if self.one_label else "project"
@@ -320,10 +332,8 @@ class Evaluator:
         for i, source in enumerate(candidate.sources):
             model: TaxonomyClassifier | Pipeline = self.model(source, **own)
             features = self.features(source.features)
-            if candidate.features == TEXTS and features is not None:
+            if source.features != candidate.features and features is not None:
                 model = Pipeline(model, clone(features))
-            elif source.features != candidate.features and isinstance(features, KernelMap):
-                model = Pipeline(model, clone(features).set_params(features=None))
             sources.append((f"source {i + 1}", model))
         assert candidate.C is not None
         learn = candidate.learn or "closed"

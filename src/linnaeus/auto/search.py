@@ -43,9 +43,12 @@ from linnaeus.auto.candidates import (
     FLAT,
     MAP,
     PLAIN,
+    PROFILE_MAP,
+    PROFILES,
     PULLS,
     RARE,
     TEXTS,
+    VALUES,
     AutoReport,
     Candidate,
     FeatureVariants,
@@ -60,6 +63,7 @@ from linnaeus.auto.candidates import (
     first_candidate,
     is_later,
     larger_map,
+    map_kind,
     models_for,
     other_widths,
     parameters_of,
@@ -89,7 +93,7 @@ if TYPE_CHECKING:
 __all__ = ["FLAT", "LAST_FIT", "LEAST_BUDGET", "TUNED", "AutoReport", "Search", "choose_features", "search"]
 
 TUNED = ("features", "learn", "C")
-TIMES_FLAT, LEAST_BUDGET = 10.0, 30.0
+TIMES_FLAT, LEAST_BUDGET, _LONG = 10.0, 30.0, 120.0
 _NEW = 10.0  # a model that is tried for the first time may take the tenth part of what is left
 _KEPT = 3  # one of this many candidates is kept for the next round
 _SMALLEST = 400  # documents of a round, at least
@@ -114,9 +118,11 @@ _OVER = 1.1  # times the budget that the last fit may end at, where others took 
 _SMALL_LAST = 0.1  # share of the budget that a last fit may always take: a far worse model would be a bad bargain
 _OVER_USUAL = 1.5  # the same where nobody gave a budget: a clearly worse model would be a bad bargain for some seconds
 _TERMS = PLAIN, RARE, COMMON  # words of texts
+_READ = TEXTS, VALUES  # documents as they were read, for models that make features themselves
 _WORDS = *_TERMS, CHARS, EMBEDDED, EMBEDDED_CHARS  # features that see different parts of texts
 _FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how far below the best they may be
 _ROUNDING = 1e-9  # of the differences of values
+_MOST_SOURCES, _MANY_SCORES = 3, 5_000_000  # of a mixture; of held-out documents, above which few are kept
 _MIXING, _MIXING_FIRST = 3e-6, 1e-6  # seconds for each score of a mixture, and of one that learns what comes first
 _FOLD_FITS, _FOR_FOLDS = 3.0, 0.25  # fits that holding out every document takes, and the most of the budget for them
 _FOR_RANKED_FOLDS = (
@@ -230,20 +236,25 @@ class Search:
         )
 
     def _best_kinds(self) -> list[Outcome]:
-        """The best outcome, then, of those with all documents, the best with other features and of another model."""
+        """The best outcome, then those of all documents that it may be mixed with, the best first.
+
+        They have other features, are of another model, or take texts as they were read; of each kind of features the
+        best, where scores of so many are not too large.
+        """
         ranked = self._ranked()
         if not ranked:
             return []
         first = ranked[0]
-        kinds = [first]
-        for differs in (
-            lambda one: _front(one) != _front(first),
-            lambda one: one.candidate.model != first.candidate.model,
-            lambda one: one.candidate.features == TEXTS,
-        ):
-            others = (one for one in ranked if one.n_docs == self.evaluator.n_learn and one not in kinds)
-            kinds += [one for one in others if differs(one)][:1]
-        return kinds
+        whole = [one for one in ranked if one.n_docs == self.evaluator.n_learn and one is not first]
+        others = [one for one in whole if one.candidate.model != first.candidate.model][:1]
+        others += [one for one in whole if one.candidate.features == TEXTS][:1]
+        kinds: dict[str, Outcome] = {}
+        for one in whole:
+            kinds.setdefault(_front(one), one)
+        kinds.pop(_front(first), None)
+        most = len(kinds) if len(self.evaluator.rows) * self.evaluator.Y.shape[1] <= _MANY_SCORES else 1
+        others += list(kinds.values())[:most]
+        return [first, *sorted({id(one): one for one in others}.values(), key=lambda one: -one.value)]
 
     def best(self) -> Outcome | None:
         """The best outcome; of equal ones the first."""
@@ -297,7 +308,8 @@ class Search:
     def _raise_budget(self, outcome: Outcome) -> None:
         """The usual budget is ten times a flat fit on all documents, with whatever features take longest.
 
-        Its cut and probabilities are part of a fit. C is the usual one, or that of the best candidate.
+        Its cut and probabilities are part of a fit; where these are learned in folds, as by a measure of probabilities,
+        so are the folds, up to two minutes. C is the usual one, or that of the best candidate.
         """
         candidate = outcome.candidate
         if not self.usual or self.budget is None or outcome.stopped:
@@ -308,7 +320,9 @@ class Search:
         times = self.evaluator.Y.shape[0] / self.evaluator.n_learn
         larger = larger_map(candidate.features, self.evaluator.variants) is not None
         seconds = self._fit_seconds(outcome) * (_LARGER_FIT if larger else 1.0) + outcome.seconds - outcome.fitting
-        self.budget = max(self.budget, TIMES_FLAT * times * seconds)
+        fits = TIMES_FLAT * times * seconds
+        with_folds = min(_LONG, (1.0 + _FOLD_FITS) * fits) if self._ranked_folds else fits
+        self.budget = max(self.budget, fits, with_folds)
 
     @property
     def _last(self) -> float:
@@ -465,6 +479,7 @@ class Search:
         if "features" in self.tuned:
             self._improve_map(done)
             self._try_other_words()
+            self._try_other_vectors()
         for candidate in costly:
             self.measure(candidate, whole)
         if "C" in self.tuned:
@@ -523,7 +538,7 @@ class Search:
             learns = [learn for learn in learns if learn != "closed"]
         if by_ranking and "closed" in learns:  # what the area is of
             learns.sort(key=lambda learn: learn != "closed")
-        variants = [name for name in self.evaluator.variants if name != TEXTS and not is_later(name)]
+        variants = [name for name in self.evaluator.variants if name not in _READ and not is_later(name)]
         variants = sorted(variants, key=lambda name: "map" not in name) if "features" in self.tuned else [PLAIN]
         tried = [self.measure(self._first(flat, features, learns[0]), n_docs) for features in variants]
         features = max((one for one in tried if one), key=lambda one: one.value, default=None)
@@ -595,6 +610,21 @@ class Search:
         for features in kinds:
             self.measure(replace(best.candidate, features=features), best.n_docs)
 
+    def _try_other_vectors(self) -> None:
+        """The best candidate with dense vectors of another kind, columns, profiles or their maps, to mix it with."""
+        best = self.best()
+        if best is None or best.n_docs < self.evaluator.n_learn or len(self.models) < 2:
+            return
+        features, kind = best.candidate.features, map_kind(best.candidate.features)
+        other = features.replace(kind, MAP if kind == PROFILE_MAP else PROFILE_MAP)
+        for name in dict.fromkeys([other, PROFILE_MAP, MAP, PROFILES]):
+            known = [one for one in self.tried if one.n_docs == best.n_docs and _front(one) == _kind(name)]
+            if name not in self.evaluator.variants or PROFILES not in self.evaluator.variants:
+                continue
+            new = max(known, key=_value) if known else self.measure(replace(best.candidate, features=name), best.n_docs)
+            if new is not None and "C" in self.tuned:
+                self._follow(new, "C")
+
     def _larger(self, features: str) -> list[str]:
         larger = larger_map(features, self.evaluator.variants)
         return [] if larger is None else [larger]
@@ -636,7 +666,8 @@ class Search:
             return
         self.decided = best = max(self.folded, key=lambda candidate: self.folded[candidate].value)
         values = [f"{candidate} {one.value:.4f}" for candidate, one in self.folded.items()]
-        self.folded = {key: one if key == best else one.without_scores() for key, one in self.folded.items()}
+        if self._folds.Y.shape[0] * self._folds.Y.shape[1] > _MANY_SCORES:
+            self.folded = {key: one if key == best else one.without_scores() for key, one in self.folded.items()}
         self.notes.append(f"Nearly equal candidates, all documents in folds: {'; '.join(values)}. The best is taken.")
 
     def _time_to_fold(self, outcomes: list[Outcome]) -> float | None:
@@ -668,44 +699,111 @@ class Search:
     # -- mixtures ------------------------------------------------------------------------------------------------------
 
     def _mix(self) -> None:
-        """Mixtures of the best two and three; the better of them is taken where it wins by more than chance."""
-        sources = self._best_kinds()
-        if sources[0].n_docs < self.evaluator.n_learn:
+        """The best mixture of the best candidate with another one, then with a third, if it wins by more than chance.
+
+        The candidate that is better alone is not always the better one to mix with. By a measure of probabilities all
+        documents are held out once for this, where there is time: four times as many documents show a small gain.
+        """
+        kinds = self._best_kinds()
+        if len(kinds) < 2 or kinds[0].n_docs < self.evaluator.n_learn:
             return
-        mixtures: list[Outcome] = []
-        for n_sources in range(2, len(sources) + 1):
-            chosen = sources[:n_sources]
-            if not self._time_to_mix(chosen):
-                self.n_skipped += 1
+        folded = self._kinds_in_folds(kinds)
+        where, (best, *others) = (self._folds, folded) if folded else (self.evaluator, kinds)
+        chosen: list[Outcome] = [best]
+        mixture: Outcome | None = None
+        while others and len(chosen) < _MOST_SOURCES:
+            found = [one for other in others if (one := self._mixed(where, [*chosen, other], rough=True)) is not None]
+            if not found or (mixture is not None and max(found, key=_value).value <= mixture.value):
                 break
-            sources[:n_sources] = chosen = [self._with_scores(one) for one in chosen]
-            began = time.perf_counter()
-            try:
-                outcome = self.evaluator.mix(chosen)
-            except LinnaeusError as refusal:
-                self.notes.append(f"A mixture was left out: {refusal}")
-                return
-            self.mixing = (time.perf_counter() - began) / self._pairs(chosen)
-            mixtures.append(outcome)
-            self.say(f"{outcome.candidate}: {outcome.value:.4f} ({cut_words(outcome)})")
-        if not mixtures:
+            mixture = max(found, key=_value)
+            chosen = list(mixture.sources)
+            others = [one for one in others if one.candidate != chosen[-1].candidate]
+        mixture = None if mixture is None else self._mixed(where, chosen) or mixture
+        if mixture is None:
             return
-        best, mixture = sources[0], max(mixtures, key=lambda one: one.value)
-        won = mixture.value > best.value and wins(self.evaluator.resampled(mixture), self.evaluator.resampled(best))
-        better = "not more than by chance" if mixture.value > best.value else "no gain"
-        end = "more than by chance; it is taken" if won else f"{better}; it is not taken"
-        self.notes.append(
-            f"The {mixture.candidate} reaches {mixture.value:.4f}, the best single model {best.value:.4f}: {end}."
-        )
+        best = mixture.sources[0]  # with its scores
+        won = self._wins(where, mixture, best)
+        shown = f"{mixture.value:.4f}, the best single model {best.value:.4f}"
+        if not won and mixture.value > best.value and where is self.evaluator:
+            pair = self._pair_in_folds(mixture, best)
+            won = pair is not None and self._wins(self._folds, *pair)
+            shown += f" (in folds {pair[0].value:.4f} and {pair[1].value:.4f})" if pair is not None else ""
+        elif folded:
+            shown += " in folds"
+        chance = "not more than by chance" if mixture.value > best.value else "no gain"
+        end = "more than by chance; it is taken" if won else f"{chance}; it is not taken"
+        self.notes.append(f"The {mixture.candidate} reaches {shown}: {end}.")
+        if won and where is not self.evaluator:  # the held-out value is that of the same documents as for the others
+            self.folded[mixture.candidate] = mixture
+            parts = [self._with_scores(self._in_quarter(one)) for one in mixture.sources]
+            mixture = self.evaluator.mix(parts, mixture.candidate)
         self.mixture = mixture if won else None
+
+    @staticmethod
+    def _wins(where: Evaluator, mixture: Outcome, best: Outcome) -> bool:
+        return mixture.value > best.value and wins(where.resampled(mixture), where.resampled(best))
+
+    def _mixed(self, where: Evaluator, sources: list[Outcome], *, rough: bool = False) -> Outcome | None:
+        """A mixture of these; None where there is no time for it, or it is refused. ``rough``: with one value of C."""
+        if not self._time_to_mix(sources):
+            self.n_skipped += 1
+            return None
+        sources = [self._with_scores(one) for one in sources]
+        began = time.perf_counter()
+        try:
+            outcome = where.mix(sources, rough=rough)
+        except LinnaeusError as refusal:
+            self.notes.append(f"A mixture was left out: {refusal}")
+            return None
+        seconds = time.perf_counter() - began
+        self.mixing = max(
+            self.mixing or 0.0, seconds / (self._pairs(sources) * len(where.rows) / len(self.evaluator.rows))
+        )
+        self.say(f"{outcome.candidate}: {outcome.value:.4f} ({cut_words(outcome)})")
+        return outcome
+
+    def _kinds_in_folds(self, kinds: list[Outcome]) -> list[Outcome]:
+        """Those of these for which there is time, with every document held out once; none without the first."""
+        found: list[Outcome] = []
+        for one in kinds if self._ranked_folds else []:
+            known = self.folded.get(one.candidate)
+            if known is None or known.held is None:
+                limit = self._time_to_fold([one])
+                known = None if limit is None else self._folded(one, limit)
+            if known is not None:
+                found.append(known)
+            elif not found:
+                break
+        return found if len(found) > 1 else []
+
+    def _pair_in_folds(self, mixture: Outcome, best: Outcome) -> tuple[Outcome, Outcome] | None:
+        """A mixture and its best source with every document held out once; None where there is no time for it."""
+        known = [self.folded.get(one.candidate) for one in mixture.sources]
+        pairs = zip(mixture.sources, known, strict=True)
+        unknown = [one for one, there in pairs if there is None or there.held is None]
+        last = self._last * sum(self._fit_seconds(one) for one in mixture.sources) + self._after(folds=True)
+        more = self.evaluator.Y.shape[0] / len(self.evaluator.rows)
+        seconds = _FOLD_FITS * sum(self._fit_seconds(one) for one in unknown)
+        seconds += more * self._mixing_seconds(list(mixture.sources))
+        assert self.budget is not None
+        if not self.evaluator.foldable or self.spent + seconds + last > self.budget:
+            return None
+        folded = [self._folded(one) for one in mixture.sources]
+        self.folded[mixture.candidate] = self._folds.mix(folded, mixture.candidate)
+        return self.folded[mixture.candidate], self.folded[best.candidate]
 
     def _time_to_mix(self, sources: list[Outcome]) -> bool:
         """Whether the last fits of all sources fit into the budget, and those whose scores are not kept."""
         assert self.budget is not None
-        again = sum(one.seconds for one in sources if one.held is None)
-        last = self._last * sum(self._fit_seconds(one) for one in sources)
-        latest = self.budget * _OVER  # as for the last fit of the best alone
-        return self.spent + again + self._mixing_seconds(sources) + last + self._after() < latest
+        parts = [self._in_quarter(one) for one in sources]
+        again = sum(one.seconds for one in parts if one.held is None)
+        last = self._last * sum(self._fit_seconds(one) for one in parts)
+        return self.spent + again + self._mixing_seconds(sources) + last + self._after() < self.budget
+
+    def _in_quarter(self, outcome: Outcome) -> Outcome:
+        """What was measured of the candidate on the held-out quarter."""
+        wanted = outcome.candidate, self.evaluator.n_learn
+        return next((one for one in self.tried if (one.candidate, one.n_docs) == wanted), outcome)
 
     def _mixing_seconds(self, sources: list[Outcome]) -> float:
         """Seconds that a mixture of these is forecast to take."""
@@ -720,8 +818,12 @@ class Search:
         return len(sources) * len(self.evaluator.rows) * n_nodes
 
     def _with_scores(self, outcome: Outcome) -> Outcome:
-        """The outcome with its held-out scores, fitted again where they come from an earlier run."""
-        return outcome if outcome.held is not None else self.evaluator.run(outcome.candidate, outcome.n_docs)
+        """The outcome with its held-out scores, fitted again where they were not kept, or are of an earlier run."""
+        if outcome.held is not None:
+            return outcome
+        again = self.evaluator.run(outcome.candidate, outcome.n_docs)
+        self.tried = [again if one is outcome else one for one in self.tried]
+        return again
 
     def report(self) -> AutoReport:
         """What was chosen."""
@@ -762,14 +864,17 @@ class Search:
         seconds = sum(self._fit_seconds(one) for one in parts)
         assert self.budget is not None
         last = self._last * seconds + self._after(folds=True)
-        known = [self.folded.get(one.candidate) for one in parts]
+        found = self.folded.get(chosen.candidate)
+        known = [found] if found is not None else [self.folded.get(one.candidate) for one in parts]
         ready = all(one is not None and one.held is not None for one in known)
         fits = 0.0 if ready else _FOLD_FITS * seconds
         if not self.evaluator.foldable or self.spent + fits + last > _OVER * self.budget:
             return None
         folds, limit = self._folds, (self.budget - self.spent - last) / len(parts)
-        outcomes = [self._folded(one, limit) for one in parts]
-        refined = folds.with_cut(folds.mix(outcomes, chosen.candidate) if chosen.sources else outcomes[0])
+        if found is None or found.held is None:
+            outcomes = [self._folded(one, limit) for one in parts]
+            found = folds.mix(outcomes, chosen.candidate) if chosen.sources else outcomes[0]
+        refined = folds.with_cut(found)
         self.notes.append(
             f"The cut and the probabilities are learned from scores of all {len(folds.rows):,} documents in "
             f"{len(folds.splits)} folds ({folds.measure.replace('_', ' ')} {refined.value:.4f})."
@@ -788,8 +893,11 @@ def _value(outcome: Outcome) -> float:
 
 def _front(outcome: Outcome) -> str:
     """The kind of features: maps of different sizes and widths are of one kind, and so are terms."""
-    features = outcome.candidate.features
-    return MAP if MAP in features else PLAIN if features in _TERMS else features
+    return _kind(outcome.candidate.features)
+
+
+def _kind(features: str) -> str:
+    return map_kind(features) if MAP in features else PLAIN if features in _TERMS else features
 
 
 def search(
@@ -911,7 +1019,7 @@ def choose_features(
     """
     splits = splits_of(Y, seed) if isinstance(features, TextFeatures) else []
     variants = _variants(documents, Y, features, splits, seed) if splits else {}
-    names = [name for name in variants if name != TEXTS]
+    names = [name for name in variants if name not in _READ]
     if len(names) < 2:
         return PLAIN, features
     evaluator = Evaluator(documents, Y, taxonomy, variants, splits, check_measure(measure), seed, n_jobs, decoder="own")

@@ -273,6 +273,7 @@ def _experiment(
     """The experiment, and the name of the features of texts that were chosen (for the first part)."""
     from linnaeus.auto.search import choose_features
     from linnaeus.experiments.experiment import Experiment, make_parts
+    from linnaeus.features import DenseFeatures
 
     Y = tax.indicator(y)
     test = None
@@ -280,11 +281,15 @@ def _experiment(
         test = held_out.documents, held_out.indicator(tax, unknown="drop")
     taken: list[str] = []
     names: list[str] = []
+    # The search of each model chooses what becomes of dense vectors: standardised ones, profiles, or maps of these.
+    vectors = features if isinstance(features, DenseFeatures) and not features.profiles else None
 
     def choose(rows: Any, labels: CSR) -> Transformer | None:
         name, made = choose_features(rows, labels, tax, features, measure=how["measure"], seed=how["seed"])
         taken.append(repr(made))
         names.append(name)
+        if vectors is not None:
+            return vectors.filling_only()
         if made is not features:
             note(f"features chosen on held-out training documents: {name}")
         return made
@@ -292,7 +297,7 @@ def _experiment(
     parts, said = make_parts(documents.documents, Y, features, test=test, choose=choose, **split)
     described = "as given" if features is None else "; ".join(dict.fromkeys(taken))
     name = Path(documents.source or "documents").name
-    return Experiment(name, tax, parts, said, described, **how), names[0]
+    return Experiment(name, tax, parts, said, described, vectors, **how), names[0]
 
 
 def _about(experiment: Experiment) -> str:

@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from linnaeus import registry
 from linnaeus.auto.candidates import FAMILIES, Candidate, make_model, parameters_of
@@ -257,7 +258,8 @@ def pilot(experiment: Experiment, name: str, seconds: float) -> tuple[list[tuple
     sizes = sorted({min(n_docs, max(_FEW, n_docs // step)) for step in _STEPS})
     usual = {"random_state": experiment.seed, "n_jobs": 1, "max_time": max(seconds, 1.0)}
     settings = {**usual, **experiment.settings.get(name, {})}
-    candidate, scale = Candidate(name, C=1.0 if "C" in parameters_of(name) else None), squared_length(part.X)
+    X = part.X if experiment.vectors is None else clone(experiment.vectors).fit_transform(part.X)
+    candidate, scale = Candidate(name, C=1.0 if "C" in parameters_of(name) else None), squared_length(X)
     fits: list[tuple[int, float]] = []
     began = time.perf_counter(), time.process_time()
     with single_blas_thread(), warnings.catch_warnings():
@@ -266,7 +268,7 @@ def pilot(experiment: Experiment, name: str, seconds: float) -> tuple[list[tuple
             rows = np.sort(order[:size])
             model = make_model(candidate, experiment.taxonomy, scale, **settings)
             start = time.process_time()
-            model.fit(part.X[rows], part.Y[rows])
+            model.fit(X[rows], part.Y[rows])
             fits.append((size, time.process_time() - start))
             spent = time.perf_counter() - began[0]
             if size != sizes[0] and spent + extrapolate(fits, size * 4) > seconds:

@@ -89,6 +89,9 @@ class Experiment:
         How the documents were split, for the report.
     features : str, default="as given"
         How documents became vectors, for the report.
+    vectors : transformer, default=None
+        Features that the search of every model begins with, such as `DenseFeatures` of values that are only filled in;
+        None: the matrices as they are.
     measure : {"hierarchical_f1", "micro_f1", "macro_f1", "example_f1", "au_prc"}, default="hierarchical_f1"
         The measure by which parameters are chosen and models are compared.
     settings : mapping of str to mapping, default={}
@@ -114,6 +117,7 @@ class Experiment:
     parts: tuple[Part, ...]
     split: str
     features: str = "as given"
+    vectors: Transformer | None = None
     measure: str = "hierarchical_f1"
     settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     exclude: tuple[str, ...] = ()
@@ -174,7 +178,7 @@ class Experiment:
         from linnaeus import __version__
 
         inputs: list[object] = [__version__, self.taxonomy.fingerprint, self.measure, list(self.exclude), self.curves]
-        inputs += [self.seed, _SEARCH]
+        inputs += [self.seed, _SEARCH, repr(self.vectors)]
         for part in self.parts:
             inputs += [digest(part.X), digest(part.Y), digest(part.X_test), digest(part.Y_test)]
         return hashlib.blake2b(json.dumps(inputs).encode(), digest_size=16).hexdigest()

@@ -26,7 +26,7 @@ from linnaeus.experiments.experiment import Experiment, Part
 from linnaeus.experiments.measures import LabelScores, ModelAnswers, label_scores, measure
 from linnaeus.experiments.records import Attempt, CurvePoint, Run
 from linnaeus.features import KernelMap
-from linnaeus.features.named import kernel_map_name
+from linnaeus.features.named import PROFILES, kernel_map_name
 from linnaeus.pipeline import Pipeline
 from linnaeus.typing import CSR, FloatArray
 
@@ -123,6 +123,7 @@ class Trial:
             experiment.taxonomy,
             measure=experiment.measure,
             budget=max(seconds, 0.1),
+            features=experiment.vectors,
             random_state=experiment.seed,
             n_jobs=1,
         )
@@ -192,8 +193,10 @@ def _mean_in_folds(reports: list[AutoReport]) -> float | None:
 
 
 def _map_name(pipe: Pipeline) -> str | None:
-    """The kernel map of a pipeline by name, None without one."""
-    return kernel_map_name(pipe.features) if isinstance(pipe.features, KernelMap) else None
+    """The kernel map, or the profiles, of a pipeline by name; None without one."""
+    if isinstance(pipe.features, KernelMap):
+        return kernel_map_name(pipe.features)
+    return PROFILES if getattr(pipe.features, PROFILES, False) else None
 
 
 def _stacked(parts: list[LabelScores | None]) -> LabelScores | None:
