@@ -162,6 +162,8 @@ def test_a_larger_map_is_there_for_many_documents_only() -> None:
         assert sorted(feature_variants(None, X, 0, n_docs)) == sorted([*plain, *maps, *larger])
     assert not any("profile" in name for name in feature_variants(None, sparse.csr_array(X), 0, 700))
     assert not any("profile" in name for name in feature_variants(None, X[:, :2], 0, 700))  # one of two signs
+    given = DenseFeatures(profiles=True)
+    assert not any("profile" in name for name in feature_variants(given, X, 0, 700))  # all are of profiles
 
 
 def test_maps_of_other_widths_have_multiples_of_the_width_that_was_chosen() -> None:

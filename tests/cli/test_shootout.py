@@ -108,6 +108,9 @@ def test_the_next_command_has_the_map_of_the_run(clip: float | None) -> None:
     run = Run(model="RRSVM", status="done", parameters={"C": 3.0}, features="profiles", maps=["profiles"])
     again = _features_of(train_command(["shootout", "-d", "a.csv"], run), documents, model={})
     assert repr(again) == "DenseFeatures(profiles=True)"
+    run = Run(model="RRSVM", status="done", parameters={}, features="rbf map", maps=["rbf:600,profiles=true"])
+    command = train_command(["shootout", "-d", "a.csv", "--features", "profiles"], run)
+    assert command == "linnaeus train -d a.csv --model RRSVM --features rbf:600,profiles=true --output model"
 
 
 @pytest.mark.parametrize(

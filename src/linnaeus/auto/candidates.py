@@ -339,7 +339,7 @@ def feature_variants(
         small, most = _LANDMARKS
         sizes = {"": small} | ({f" of {large:,} landmarks": large} if (large := min(most, n_docs)) >= _ENOUGH else {})
         kinds: dict[str, Transformer | None] = {MAP: features}
-        if not is_sparse(X) and X.shape[1] > 2:
+        if not is_sparse(X) and X.shape[1] > 2 and not (features and features.profiles):
             profiles = profiles_of(features)
             values = None if features is None else features.filling_only()
             variants |= {PROFILES: lambda: profiles, VALUES: lambda: values}

@@ -1,18 +1,19 @@
 """The search: successive halving over candidates, with more documents in every round, within a budget of seconds.
 
     1   the flat model with its usual C, on all documents of the learning side: the baseline. Where no budget is given,
-        it is ten such fits, with the features that take longest
+        it is ten such fits, with the features that take longest, and with the folds of 7 by a measure of probabilities
     2   on few documents: the flat model with every variant of the features, then with everything that can be learned,
         then with maps of other widths; then every model with the best of these, one of each family first; then larger
         and smaller C for the best half. A joint model that is searched alone takes the place of the flat one, at the
         flat end of its pull
     3   on more documents: the best third, at their best C; and so on, until all documents are learned from
     4   on all documents: C, then pull, of the best are followed in both directions as long as it pays; then, where it
-        has a map, a larger one, then wider and narrower ones; then C and pull of the next
+        has a map, a larger one, then wider and narrower ones, and other kinds of features; then C and pull of the next
     5   the best of these, where they are nearly equal, with every document held out once, in three folds, where there
         is time: what four times as many held-out documents say is taken
-    6   mixtures of the best two and three of different kinds, from their held-out scores; one is taken only where it
-        wins by more than chance
+    6   the best with the candidate of another kind that adds most, then with a third, from their held-out scores; by a
+        measure of probabilities, or where a gain is small, from those in folds. The mixture is taken only where it wins
+        by more than chance
     7   the chosen one with every document held out once, in three folds, where there is time: its cut, probabilities
         and weights of a mixture are learned from these scores
 
@@ -124,6 +125,7 @@ _FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how fa
 _ROUNDING = 1e-9  # of the differences of values
 _MOST_SOURCES, _MANY_SCORES = 3, 5_000_000  # of a mixture; of held-out documents, above which few are kept
 _MIXING, _MIXING_FIRST = 3e-6, 1e-6  # seconds for each score of a mixture, and of one that learns what comes first
+_FOLDED_MIXTURES = 2.0  # mixtures in folds that time is kept for: rough ones of several pairs, and the final one
 _FOLD_FITS, _FOR_FOLDS = 3.0, 0.25  # fits that holding out every document takes, and the most of the budget for them
 _FOR_RANKED_FOLDS = (
     0.5  # the same by a measure of probabilities: their curves gain more from documents than from tuning
@@ -239,7 +241,7 @@ class Search:
         """The best outcome, then those of all documents that it may be mixed with, the best first.
 
         They have other features, are of another model, or take texts as they were read; of each kind of features the
-        best, where scores of so many are not too large.
+        best, unless their scores take much memory.
         """
         ranked = self._ranked()
         if not ranked:
@@ -293,12 +295,20 @@ class Search:
         return self.budget - self.spent - reserved
 
     def _for_mixing(self) -> float:
-        """Seconds that a mixture of two takes; 0 where it would take a large part of the budget."""
+        """Seconds that a mixture of two takes, folds included; 0 where it would take a large part of the budget."""
         assert self.budget is not None
         kinds = self._best_kinds()[:2]
         other = self._fit_seconds(kinds[-1]) if len(kinds) > 1 else 0.0
-        seconds = self._mixing_seconds(kinds) + self._last * other
+        mixing = self._mixing_seconds(kinds)
+        seconds = mixing + self._last * other
+        if self._ranked_folds:
+            seconds += _FOLD_FITS * other + _FOLDED_MIXTURES * self._more * mixing
         return seconds if seconds <= _FOR_MIXING * self.budget else 0.0
+
+    @property
+    def _more(self) -> float:
+        """Times as many documents as are held out otherwise that are held out in folds."""
+        return self.evaluator.Y.shape[0] / max(1, len(self.evaluator.rows))
 
     def _last_best(self) -> Candidate | None:
         """The best candidate so far among those with all documents."""
@@ -764,12 +774,15 @@ class Search:
 
     def _kinds_in_folds(self, kinds: list[Outcome]) -> list[Outcome]:
         """Those of these for which there is time, with every document held out once; none without the first."""
+        assert self.budget is not None
         found: list[Outcome] = []
         for one in kinds if self._ranked_folds else []:
             known = self.folded.get(one.candidate)
             if known is None or known.held is None:
-                limit = self._time_to_fold([one])
-                known = None if limit is None else self._folded(one, limit)
+                last = self._last * (self._fit_seconds(kinds[0]) + self._fit_seconds(one)) + self._after(folds=True)
+                mixing = _FOLDED_MIXTURES * self._more * self._mixing_seconds([kinds[0], one])
+                limit = self.budget - self.spent - last - mixing
+                known = self._folded(one, limit) if _FOLD_FITS * self._fit_seconds(one) <= limit else None
             if known is not None:
                 found.append(known)
             elif not found:
@@ -782,9 +795,8 @@ class Search:
         pairs = zip(mixture.sources, known, strict=True)
         unknown = [one for one, there in pairs if there is None or there.held is None]
         last = self._last * sum(self._fit_seconds(one) for one in mixture.sources) + self._after(folds=True)
-        more = self.evaluator.Y.shape[0] / len(self.evaluator.rows)
         seconds = _FOLD_FITS * sum(self._fit_seconds(one) for one in unknown)
-        seconds += more * self._mixing_seconds(list(mixture.sources))
+        seconds += self._more * self._mixing_seconds(list(mixture.sources))
         assert self.budget is not None
         if not self.evaluator.foldable or self.spent + seconds + last > self.budget:
             return None

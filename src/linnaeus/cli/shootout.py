@@ -174,7 +174,8 @@ def train_command(arguments: list[str], run: Run, variant: str = "") -> str:
     settings = []
     for key, value in parameters.items():
         settings += ["--set", f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}"]
-    settings += [] if named is None else ["--features", named]
+    if named is not None:  # instead of the profiles that a map was made of
+        kept, settings = _without(kept, {"--features"}), [*settings, "--features", named]
     settings += _TEXT_OPTIONS.get(variant, [])
     if variant == "characters":  # instead of the words, or groups of words, that were given
         kept = _without(kept, {"--analyser", "--analyzer", "--ngrams"})
@@ -282,7 +283,7 @@ def _experiment(
     taken: list[str] = []
     names: list[str] = []
     # The search of each model chooses what becomes of dense vectors: standardised ones, profiles, or maps of these.
-    vectors = features if isinstance(features, DenseFeatures) and not features.profiles else None
+    vectors = features if isinstance(features, DenseFeatures) else None
 
     def choose(rows: Any, labels: CSR) -> Transformer | None:
         name, made = choose_features(rows, labels, tax, features, measure=how["measure"], seed=how["seed"])
