@@ -336,6 +336,22 @@ def test_a_mixture_is_taken_only_where_it_wins_by_more_than_chance(mixed: float,
         assert run.mixture.candidate.sources[0] == run.best().candidate
 
 
+@pytest.mark.parametrize(("measure", "seconds", "budget"), [
+    ("micro_f1", 6.0, 80.0), ("average_precision", 1.0, 53.3), ("average_precision", 6.0, 120.0),
+    ("average_precision", 12.0, 160.0),
+])  # fmt: skip
+def test_folds_belong_to_the_trainings_of_the_usual_budget_by_a_measure_of_probabilities(
+    measure, seconds, budget
+) -> None:
+    evaluator = Fixed(prefers("RRSVM", 1.0))
+    evaluator.measure, evaluator.foldable = measure, True
+    run = begun(evaluator, 30.0)
+    run.usual = True
+    first = first_candidate(run.models[0])
+    run._raise_budget(Outcome(first, evaluator.n_learn, 0.5, 0.5, "own", seconds, fitting=seconds))
+    assert run.budget == pytest.approx(budget, abs=0.1)
+
+
 def test_the_best_candidate_is_mixed_with_the_one_that_adds_most_even_if_another_is_better_alone() -> None:
     values = {"as they are": 0.8, "profiles": 0.7, "rbf map": 0.6}
     evaluator = Fixed(lambda candidate, n_docs: values[candidate.features] - 0.01 * (candidate.model != "OneVsRestSVM"))

@@ -73,3 +73,15 @@ def test_shares_are_never_more_than_there_is_and_those_that_get_none_need_most()
         assert all(share == 0.0 or share >= forecasts[name].least for name, share in found.items())
         needs = [forecasts[name].least for name, share in found.items() if share]
         assert needs == [one.least for one in forecasts.values()][: len(needs)]
+
+
+def test_a_model_that_needs_far_more_than_an_equal_part_does_not_take_the_search_of_the_others() -> None:
+    quick = {f"quick {i}": RunForecast(7.0, 4.0) for i in range(15)}
+    found = shares({**quick, "slow": RunForecast(300.0, 177.0)}, 321.0)
+    assert all(found[name] >= 20.0 for name in quick)
+    assert found["slow"] == 0.0
+    later = shares(
+        {"quick 14": quick["quick 14"], "slow": RunForecast(300.0, 177.0)}, 230.0
+    )  # it may still fit at the end
+    assert later["slow"] >= 177.0
+    assert later["quick 14"] >= 25.0

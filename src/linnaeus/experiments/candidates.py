@@ -51,6 +51,7 @@ _FEW = 50  # documents, at least
 _TRIED = 6  # fits of a search, as far as experience goes: values of C, features, and what is learned
 _FIXED = 2  # of a model without C
 _ONCE = 2.0  # seconds for starting, measuring and saving
+_COSTLY = 2.0  # times an equal part of the time: models that need more come last
 _COPIES = 2  # of the weights, while a model learns: what is learned, and what is averaged or changed
 
 
@@ -194,7 +195,8 @@ def shares(forecasts: Mapping[str, RunForecast], seconds: float) -> dict[str, fl
     -------
     dict of str to float
         What each needs at least, and equal parts of the rest. A model takes no more than it is likely to need, or than
-        a whole search takes at least, while others would like to have more. Where there is not enough for all, those
+        a whole search takes at least, while others would like to have more. One that needs more than twice an equal
+        part comes after the others, so that these have time for their search. Where there is not enough for all, those
         that need most get nothing: a run that cannot end is of no use to anybody.
 
     Examples
@@ -205,16 +207,19 @@ def shares(forecasts: Mapping[str, RunForecast], seconds: float) -> dict[str, fl
     """
     found, left = dict.fromkeys(forecasts, 0.0), max(0.0, seconds)
     going: list[str] = []
-    for name in sorted(forecasts, key=lambda name: forecasts[name].least):
-        if forecasts[name].least <= left:
-            found[name] = forecasts[name].least
-            left -= found[name]
-            going.append(name)
-    more = {name: max(forecasts[name].likely, LEAST_BUDGET) - found[name] for name in going}
-    for i, name in enumerate(sorted(more, key=lambda name: more[name])):
-        part = max(0.0, min(more[name], left / (len(more) - i)))
-        found[name] += part
-        left -= part
+    order = sorted(forecasts, key=lambda name: forecasts[name].least)
+    most = _COSTLY * left / max(1, len(forecasts))
+    for names in ([name for name in order if forecasts[name].least <= most], order):
+        for name in names:
+            if name not in going and forecasts[name].least <= left:
+                found[name] = forecasts[name].least
+                left -= found[name]
+                going.append(name)
+        more = {name: max(0.0, max(forecasts[name].likely, LEAST_BUDGET) - found[name]) for name in going}
+        for i, name in enumerate(sorted(more, key=lambda name: more[name])):
+            part = max(0.0, min(more[name], left / (len(more) - i)))
+            found[name] += part
+            left -= part
     return {name: value + (left / len(going) if name in going else 0.0) for name, value in found.items()}
 
 
