@@ -298,7 +298,7 @@ def _experiment(
     parts, said = make_parts(documents.documents, Y, features, test=test, choose=choose, **split)
     described = "as given" if features is None else "; ".join(dict.fromkeys(taken))
     name = Path(documents.source or "documents").name
-    return Experiment(name, tax, parts, said, described, vectors, **how), names[0]
+    return Experiment(name, tax, parts, said, described, vectors=vectors, **how), names[0]
 
 
 def _about(experiment: Experiment) -> str:

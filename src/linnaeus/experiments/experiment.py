@@ -89,9 +89,6 @@ class Experiment:
         How the documents were split, for the report.
     features : str, default="as given"
         How documents became vectors, for the report.
-    vectors : transformer, default=None
-        Features that the search of every model begins with, such as `DenseFeatures` of values that are only filled in;
-        None: the matrices as they are.
     measure : {"hierarchical_f1", "micro_f1", "macro_f1", "example_f1", "au_prc"}, default="hierarchical_f1"
         The measure by which parameters are chosen and models are compared.
     settings : mapping of str to mapping, default={}
@@ -102,6 +99,9 @@ class Experiment:
         Whether models are also trained on an eighth, a quarter and a half of the documents.
     seed : int, default=0
         Seed of everything that is random.
+    vectors : transformer, default=None
+        Features that the search of every model begins with, such as `DenseFeatures` of values that are only filled in;
+        None: the matrices as they are.
 
     Examples
     --------
@@ -117,12 +117,12 @@ class Experiment:
     parts: tuple[Part, ...]
     split: str
     features: str = "as given"
-    vectors: Transformer | None = None
     measure: str = "hierarchical_f1"
     settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     exclude: tuple[str, ...] = ()
     curves: bool = False
     seed: int = 0
+    vectors: Transformer | None = None
 
     @property
     def n_train(self) -> int:

@@ -497,7 +497,7 @@ def target_shares(Y: CSR) -> FloatArray:
     Examples
     --------
     >>> target_shares(Taxonomy.flat("AB").indicator([["A"], [], []])).round(3).tolist()
-    [0.0, 0.375, 0.0]
+    [0.375, 0.0]
     """
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
     return np.where(counts > 0, (counts + 0.5) / (Y.shape[0] + 1.0), 0.0)
