@@ -179,6 +179,16 @@ def test_maps_of_other_widths_have_multiples_of_the_width_that_was_chosen() -> N
             assert [evaluator.features(name).gamma / gamma for name in names] == [0.5, 1.0, 2.0]
 
 
+@pytest.mark.parametrize("vectors", [DenseFeatures(), DenseFeatures(profiles=True)])
+def test_a_map_that_is_given_is_kept_by_a_search(vectors: DenseFeatures) -> None:
+    X, y = sets(420)
+    auto = AutoClassifier(TAX, budget=1e6, features=KernelMap(vectors, 50)).fit(X, y, models=["OneVsRestSVM"])
+    fitted = auto.pipeline_.features_
+    assert isinstance(fitted, KernelMap)
+    assert repr(fitted.features) == repr(vectors)
+    assert {one.candidate.features for one in auto.report_.tried} == {"as they are"}
+
+
 def test_a_large_taxonomy_has_cuts_and_probabilities() -> None:
     rng = np.random.default_rng(0)
     tax = Taxonomy.from_edges(

@@ -363,10 +363,10 @@ def map_width(features: str) -> float:
 
     Examples
     --------
-    >>> map_width("wider rbf map"), map_width("rbf map of 2,000 landmarks")
-    (0.5, 1.0)
+    >>> map_width("wider rbf map"), map_width("rbf map of 2,000 landmarks"), map_width("as they are")
+    (0.5, 1.0, 1.0)
     """
-    return _WIDTHS[features.partition(map_kind(features))[0]]
+    return _WIDTHS.get(features.partition(map_kind(features))[0], 1.0)
 
 
 def map_kind(features: str) -> str:
