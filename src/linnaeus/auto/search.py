@@ -8,7 +8,8 @@
         flat end of its pull
     3   on more documents: the best third, at their best C; and so on, until all documents are learned from
     4   on all documents: C, then pull, of the best are followed in both directions as long as it pays; then, where it
-        has a map, a larger one, then wider and narrower ones, and other kinds of features; then C and pull of the next
+        has a map, a larger one, then wider and narrower ones, and other kinds of features; then C and pull of the next.
+        A joint model at its flat end is tried with other maps first
     5   the best of these, where they are nearly equal, with every document held out once, in three folds, where there
         is time: what four times as many held-out documents say is taken
     6   the best with the candidate of another kind that adds most, then with a third, from their held-out scores; by a
@@ -484,10 +485,15 @@ class Search:
             going = [new for one in cheap if (new := self.measure(one, n_docs)) is not None]
         self.share = 1.0
         done: set[Place] = set()
+        best = self.best()
+        at_flat_end = best is not None and best.candidate.pull == PULLS[-1]
+        if "features" in self.tuned and at_flat_end:  # where fits are cheap; pull is followed for the best map
+            self._improve_map(set())
         if "C" in self.tuned:
             self._tune(done, 1)
         if "features" in self.tuned:
-            self._improve_map(done)
+            if not at_flat_end:
+                self._improve_map(done)
             self._try_other_words()
             self._try_other_vectors()
         for candidate in costly:
@@ -834,8 +840,9 @@ class Search:
         if outcome.held is not None:
             return outcome
         again = self.evaluator.run(outcome.candidate, outcome.n_docs)
-        self.tried = [again if one is outcome else one for one in self.tried]
-        return again
+        scored = replace(outcome, held=again.held, P=again.P, answers=again.answers, way=again.way)
+        self.tried = [scored if one is outcome else one for one in self.tried]
+        return scored
 
     def report(self) -> AutoReport:
         """What was chosen."""
