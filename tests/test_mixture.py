@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -27,6 +29,7 @@ from linnaeus.features.dense import DenseFeatures
 from linnaeus.features.kernel_map import KernelMap
 from linnaeus.features.text import TextFeatures
 from linnaeus.metrics import hierarchical_f1
+from linnaeus.models.mixed_scores import SourceScores, learn_weights
 from linnaeus.tuning import HeldOutScores, held_out_scores
 from tests.contracts.configurations import documents, taxonomy
 
@@ -99,6 +102,34 @@ def test_rare_labels_are_ranked_better_by_shares_of_all_documents_than_by_those_
     counted, known = (mixed_held_out(held, known=labels) for labels in (None, Y))
     assert area(known.S) > area(counted.S) + 0.02
     assert area(known.S) > max(area(one.S) for one in held.values())
+
+
+def test_labels_without_documents_are_as_likely_as_labels_that_one_of_all_documents_has() -> None:
+    """Many labels of a part have no document there, but few of all documents."""
+    rng = np.random.default_rng(0)
+    tax = Taxonomy.flat([f"n{i}" for i in range(300)])
+    shares = 1.0 / np.arange(1, 301) ** 1.2
+    Y = sparse.csr_array((rng.random((2_400, 300)) < 0.5 * shares).astype(float))
+    part = Y[:600]
+    S = rng.normal(size=part.shape) + 2.0 * part.toarray()
+    sources = {name: SourceScores(S + rng.normal(size=S.shape), np.arange(300)) for name in ("a", "b")}
+    nodes = np.arange(300, dtype=np.int32)
+    mixture = learn_weights(sources, part, tax, nodes, False, 0.03, None, 1e-6, 100, known=Y)
+    new = np.flatnonzero(np.bincount(Y.indices, minlength=300) == 0)
+    assert len(new) >= 5
+    P = 1.0 / (1.0 + np.exp(-(mixture(sources, tax) - mixture.raised)))
+    once = (np.bincount(Y.indices, minlength=300) == 1).sum() / 2_400
+    assert P[:, new].sum(axis=1).mean() < 4 * once  # 7 times by the labels that are new in the part
+
+
+def test_few_labels_in_a_part_are_no_reason_to_fail() -> None:
+    S, tax = np.random.default_rng(0).normal(size=(30, 3)), Taxonomy.flat("ABC")
+    S[:, 2] = -np.inf
+    Y = tax.indicator([["A"]] + [[]] * 29)
+    held = {name: HeldOutScores(S, Y, tax, np.arange(3), np.arange(30), False) for name in ("a", "b")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        assert mixed_held_out(held).S.shape[0] == 30
 
 
 @pytest.mark.parametrize("single", [False, True])

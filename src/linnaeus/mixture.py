@@ -45,7 +45,6 @@ from linnaeus.models.mixed_scores import (
     learns_closed,
     mixed_nodes,
     mixture_targets,
-    target_shares,
     targets_of,
 )
 from linnaeus.models.suggestions import SuggestionModel
@@ -309,7 +308,7 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
             mixture = learn_first(*given_to, *limits, learned_from=left, counts=counts)
         else:
             cost = float(self.unseen_cost)
-            mixture = learn_weights(*given_to, single, *limits, closed=learn, unseen_cost=cost, shares=target_shares(Y))
+            mixture = learn_weights(*given_to, single, *limits, closed=learn, unseen_cost=cost, known=Y)
         if fitted is None:
             fitted = [
                 model.fit(self._input_of(name, model, problem.X), problem.Y, problem.weights) for name, model in sources
@@ -411,14 +410,18 @@ class Mixture(TaxonomyClassifier, _BaseComposition):
         are counted where no other source knows a term.
         """
         given = X.documents if isinstance(X, SuggestedDocuments) else X
-        found = self._known_to_sources(as_documents(given)) if self.takes_documents else super().known_terms(given)
+        own = any(getattr(source, "features", None) is not None for source in getattr(self, "sources_", ()))
+        if self.takes_documents or own:
+            found = self._known_to_sources(as_documents(given) if self.takes_documents else given)
+        else:
+            found = super().known_terms(given)
         for rows in X.suggestions.values() if isinstance(X, SuggestedDocuments) else ():
             found = found + np.array([len(row) if row else 0 for row in rows], dtype=np.int64)
         return found
 
-    def _known_to_sources(self, documents: ObjectArray) -> IntArray:
+    def _known_to_sources(self, documents: Any) -> IntArray:
         check_is_fitted(self, "sources_")
-        found = np.zeros(len(documents), dtype=np.int64)
+        found = np.zeros(n_documents(documents), dtype=np.int64)
         own = [source for source in self.sources_ if not isinstance(source, SuggestionModel)]
         for source in (source for source in own if not source.estimator.takes_documents):
             found = np.maximum(found, source.known_terms(documents))
@@ -562,7 +565,7 @@ def mixed_held_out(
     closed = learns_closed(learn)
     Y, single = mixture_targets(given, taxonomy, learn)
     nodes = mixed_nodes(list(scores.values()), Y, taxonomy, single, closed=closed)
-    shares = None if known is None else target_shares(targets_of(known, taxonomy, single, closed=closed))
+    known = None if known is None else targets_of(known, taxonomy, single, closed=closed)
     n_parts = _PARTS if len(documents) < _MANY else _PARTS_OF_MANY
     part = np.arange(len(documents)) % min(n_parts, len(documents))
     part = np.random.default_rng(0).permutation(part)
@@ -578,7 +581,7 @@ def mixed_held_out(
         if learn == FIRST:
             mixture = learn_first(*given_to, *limits, learned_from=learned_from)
         else:
-            mixture = learn_weights(*given_to, single, *limits, closed=closed, unseen_cost=unseen_cost, shares=shares)
+            mixture = learn_weights(*given_to, single, *limits, closed=closed, unseen_cost=unseen_cost, known=known)
         for rows in blocks(len(test), rows_that_fit(8 * len(nodes))):
             S = mixture(_taken(scores, test[rows]), taxonomy)
             own.append(decide(S, taxonomy, nodes))

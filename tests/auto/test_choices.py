@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
 
-from linnaeus import Taxonomy, load, metrics, save
+from linnaeus import Pipeline, Taxonomy, load, metrics, save
 from linnaeus.auto import AutoClassifier
 from linnaeus.auto.candidates import Candidate, feature_variants, first_candidate
 from linnaeus.auto.evaluate import Evaluator, of_answers, of_ranking, splits_of, wins
-from linnaeus.auto.search import search
+from linnaeus.auto.search import Search, search
 from linnaeus.errors import LinnaeusError
 from linnaeus.features import DenseFeatures, KernelMap, TextFeatures
 from linnaeus.features.documents import default_features
@@ -301,3 +303,39 @@ def test_cuts_are_tried_where_labels_are_whole_paths_but_not_single_labels() -> 
         held = evaluator.run(first_candidate("OneVsRestSVM"), evaluator.n_learn).held
         assert held is not None
         assert len(evaluator.cuts(held)) == tried
+
+
+def test_mixtures_of_vectors_with_huge_values_are_left_out_and_the_search_goes_on() -> None:
+    X, y = sets(420)
+    X = np.column_stack([X, 1.6e12 + 1e9 * X[:, 0]])
+    auto = AutoClassifier(TAX, budget=1e6, measure="average_precision", features=DenseFeatures())
+    auto.fit(X, y, models=["OneVsRestSVM", "RRLogistic"], tuned=("features",))
+    assert auto.report_.chosen.candidate.model != "Mixture" or auto.report_.chosen.candidate.features != "values"
+    assert auto.predict(X[:2])
+
+
+def test_a_mixture_of_dense_vectors_knows_documents_of_zeros() -> None:
+    X, y = sets(90)
+    Y = TAX.indicator(y)
+    evaluator = Evaluator(X, Y, TAX, feature_variants(DenseFeatures(), X, 0), splits_of(Y, 0), "micro_f1", 0)
+    outcomes = [evaluator.run(Candidate("OneVsRestSVM", name, 1.0), 60) for name in ("as they are", "rbf map")]
+    mixed = evaluator.mix(outcomes).candidate
+    pipe = Pipeline(evaluator.model(mixed), evaluator.features(mixed.features)).fit(X, y)
+    assert pipe.known_terms(np.zeros((1, X.shape[1])))[0] > 0  # 0 is a value like any other
+
+
+def test_scores_that_were_not_kept_are_fitted_again_once_and_not_longer_than_before() -> None:
+    X, y = sets(420)
+    Y = TAX.indicator(y)
+    evaluator = Evaluator(X, Y, TAX, feature_variants(None, X, 0), splits_of(Y, 0), "micro_f1", 0)
+    run = Search(evaluator, 1e6, lambda line: None, ["OneVsRestSVM"])
+    known = replace(run.measure(Candidate("OneVsRestSVM", C=1.0), evaluator.n_learn, must=True), stopped=True)
+    run.tried = [known.without_scores()]
+    limits = []
+    real = evaluator.run
+    evaluator.run = lambda *given, **limit: limits.append(limit) or real(*given, **limit)
+    first, again = (run._with_scores(run.tried[0] if i else known.without_scores()) for i in range(2))
+    assert first.held is not None
+    assert again.held is first.held
+    assert limits == [{"max_time": known.fitting}]
+    assert (again.seconds, again.value) == (known.seconds, known.value)

@@ -59,6 +59,7 @@ __all__ = [
     "PROFILE_MAP",
     "PULLS",
     "RARE",
+    "READ",
     "TEXTS",
     "VALUES",
     "AutoReport",
@@ -94,6 +95,7 @@ RARE, COMMON = "all terms", "all terms, idf"  # those of one document too; and w
 EMBEDDED, EMBEDDED_CHARS = "words and wordllama", "words, characters and wordllama"
 TEXTS = "texts"  # no features: documents as they were read, for models that take them, or make features themselves
 VALUES = "values"  # the same for dense vectors: only missing values are filled
+READ = TEXTS, VALUES  # documents as they were read, for models that make features themselves
 MIXTURE = "Mixture"
 # Models of each family in the order in which they are tried; a search takes the first of each family first.
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -170,7 +172,7 @@ class Candidate:
         said += {"closed": ["learns closed sets"], "frontier": ["learns the most specific labels"]}.get(
             self.learn or "", []
         )
-        said += [] if self.features in (PLAIN, TEXTS, VALUES) else [f"features: {self.features}"]
+        said += [] if self.features in (PLAIN, *READ) else [f"features: {self.features}"]
         return f"{self.model} ({', '.join(said)})" if said else self.model
 
 

@@ -33,7 +33,7 @@ from linnaeus.auto.candidates import (
     MAP,
     MIXTURE,
     PLAIN,
-    TEXTS,
+    READ,
     VALUES,
     Candidate,
     Outcome,
@@ -95,7 +95,8 @@ _LARGER_MAP = 8.0  # times the seconds of a map that one with the most landmarks
 _OUT_OF_FOLD = 3  # parts in which every document is held out once; more gain nothing
 _NEARLY_ONE = 1.1  # mean number of labels
 _USUAL_TOL, _TOL = 1e-3, 1e-2  # gap of most models, and of the same here: equal in quality, in half the time
-_MIXTURE_C, _FIRST_C = (0.03, 0.003, 0.3), 0.3
+_MIXTURE_C, _FIRST_C = (0.03, 0.003, 0.3), 0.3  # the usual value, and a smaller and a larger one
+_FAR = 1e9  # values of dense vectors above this are not given to models without a feature step in front
 _EXPECTED, _NEARLY = "expected", 0.001  # a cut that is taken where it is at most this far below the best
 _MANY_NODES = 3_000  # from which curves of single nodes are not projected on DAGs
 
@@ -226,7 +227,7 @@ class Evaluator:
             self.matrices[variant, part] = X, X_held
             self.seconds[variant] = self.seconds.get(variant, 0.0) + time.perf_counter() - began
             if variant not in self.scales:
-                self.scales[variant] = 1.0 if variant in (TEXTS, VALUES) else squared_length(X)
+                self.scales[variant] = 1.0 if variant in READ else squared_length(X)
         return self.matrices[variant, part]
 
     def scale(self, variant: str) -> float:
@@ -301,8 +302,13 @@ class Evaluator:
             own = None if mixed.own is None else self._as_given(mixed.own[back], mixed, False)
             held = replace(mixed, S=mixed.S[back], Y=mixed.Y[back], documents=self.rows, own=own)
             front = {one.candidate.features for one in sources}
-            given = (name for name in (TEXTS, VALUES, PLAIN) if name in self.variants)  # what all make features of
+            given = (name for name in (*READ, PLAIN) if name in self.variants)  # what all make features of
             features = front.pop() if len(front) == 1 else next(given)
+            if (
+                features == VALUES
+                and np.nanmax(np.abs(np.asarray(self.documents, dtype=np.float64)), initial=0.0) > _FAR
+            ):
+                raise DataError(f"values are larger than {_FAR:g}, so that sources cannot begin with them as they are")
             kind = learn if learn == FIRST else None
             candidate = Candidate(MIXTURE, features, C, kind, sources=tuple(one.candidate for one in sources))
             way = "softmax" if self.one_label else "project"
@@ -311,6 +317,12 @@ class Evaluator:
         seconds = outcome.seconds + sum(one.seconds for one in sources)
         fitting = sum(one.fitting for one in sources)
         return replace(outcome, seconds=seconds, fitting=fitting, sources=tuple(sources))
+
+    def _check_values(self) -> None:
+        """Refuse values that a mixture, which has no features in front, does not take as they are."""
+        values = np.asarray(self.documents, dtype=np.float64)
+        if np.nanmax(np.abs(values), initial=0.0) > _FAR:
+            raise DataError(f"values are larger than {_FAR:g}, so that sources cannot begin with them as they are")
 
     def model(self, candidate: Candidate, **more: object) -> TaxonomyClassifier:
         """The unfitted model of a candidate."""

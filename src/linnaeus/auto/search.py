@@ -49,8 +49,8 @@ from linnaeus.auto.candidates import (
     PROFILES,
     PULLS,
     RARE,
+    READ,
     TEXTS,
-    VALUES,
     AutoReport,
     Candidate,
     FeatureVariants,
@@ -95,7 +95,8 @@ if TYPE_CHECKING:
 __all__ = ["FLAT", "LAST_FIT", "LEAST_BUDGET", "TUNED", "AutoReport", "Search", "choose_features", "search"]
 
 TUNED = ("features", "learn", "C")
-TIMES_FLAT, LEAST_BUDGET, _LONG = 10.0, 30.0, 120.0
+TIMES_FLAT, LEAST_BUDGET = 10.0, 30.0
+_LONG = 120.0  # seconds up to which folds are part of the fits that the usual budget is counted in
 _NEW = 10.0  # a model that is tried for the first time may take the tenth part of what is left
 _KEPT = 3  # one of this many candidates is kept for the next round
 _SMALLEST = 400  # documents of a round, at least
@@ -120,13 +121,13 @@ _OVER = 1.1  # times the budget that the last fit may end at, where others took 
 _SMALL_LAST = 0.1  # share of the budget that a last fit may always take: a far worse model would be a bad bargain
 _OVER_USUAL = 1.5  # the same where nobody gave a budget: a clearly worse model would be a bad bargain for some seconds
 _TERMS = PLAIN, RARE, COMMON  # words of texts
-_READ = TEXTS, VALUES  # documents as they were read, for models that make features themselves
 _WORDS = *_TERMS, CHARS, EMBEDDED, EMBEDDED_CHARS  # features that see different parts of texts
 _FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how far below the best they may be
 _ROUNDING = 1e-9  # of the differences of values
 _MOST_SOURCES, _MANY_SCORES = 3, 5_000_000  # of a mixture; of held-out documents, above which few are kept
 _MIXING, _MIXING_FIRST = 3e-6, 1e-6  # seconds for each score of a mixture, and of one that learns what comes first
-_FOLDED_MIXTURES = 2.0  # mixtures in folds that time is kept for: rough ones of several pairs, and the final one
+_FINAL_MIXTURE = 2.5  # times a rough mixture that the final one takes, with two or three values of C
+_FOLDED_MIXTURES = 5.0  # mixtures in folds that time is kept for: rough ones of several pairs, and the final one
 _FOLD_FITS, _FOR_FOLDS = 3.0, 0.25  # fits that holding out every document takes, and the most of the budget for them
 _FOR_RANKED_FOLDS = (
     0.5  # the same by a measure of probabilities: their curves gain more from documents than from tuning
@@ -301,10 +302,9 @@ class Search:
         kinds = self._best_kinds()[:2]
         other = self._fit_seconds(kinds[-1]) if len(kinds) > 1 else 0.0
         mixing = self._mixing_seconds(kinds)
-        seconds = mixing + self._last * other
-        if self._ranked_folds:
-            seconds += _FOLD_FITS * other + _FOLDED_MIXTURES * self._more * mixing
-        return seconds if seconds <= _FOR_MIXING * self.budget else 0.0
+        plain = mixing + self._last * other
+        folded = plain + _FOLD_FITS * other + _FOLDED_MIXTURES * self._more * mixing if self._ranked_folds else plain
+        return next((seconds for seconds in (folded, plain) if seconds <= _FOR_MIXING * self.budget), 0.0)
 
     @property
     def _more(self) -> float:
@@ -486,7 +486,7 @@ class Search:
         self.share = 1.0
         done: set[Place] = set()
         best = self.best()
-        at_flat_end = best is not None and best.candidate.pull == PULLS[-1]
+        at_flat_end = best is not None and best.n_docs == whole and best.candidate.pull == PULLS[-1]
         if "features" in self.tuned and at_flat_end:  # where fits are cheap; pull is followed for the best map
             self._improve_map(set())
         if "C" in self.tuned:
@@ -554,7 +554,7 @@ class Search:
             learns = [learn for learn in learns if learn != "closed"]
         if by_ranking and "closed" in learns:  # what the area is of
             learns.sort(key=lambda learn: learn != "closed")
-        variants = [name for name in self.evaluator.variants if name not in _READ and not is_later(name)]
+        variants = [name for name in self.evaluator.variants if name not in READ and not is_later(name)]
         variants = sorted(variants, key=lambda name: "map" not in name) if "features" in self.tuned else [PLAIN]
         tried = [self.measure(self._first(flat, features, learns[0]), n_docs) for features in variants]
         features = max((one for one in tried if one), key=lambda one: one.value, default=None)
@@ -631,11 +631,13 @@ class Search:
         best = self.best()
         if best is None or best.n_docs < self.evaluator.n_learn or len(self.models) < 2:
             return
+        if PROFILES not in self.evaluator.variants:
+            return
         features, kind = best.candidate.features, map_kind(best.candidate.features)
         other = features.replace(kind, MAP if kind == PROFILE_MAP else PROFILE_MAP)
         for name in dict.fromkeys([other, PROFILE_MAP, MAP, PROFILES]):
             known = [one for one in self.tried if one.n_docs == best.n_docs and _front(one) == _kind(name)]
-            if name not in self.evaluator.variants or PROFILES not in self.evaluator.variants:
+            if name not in self.evaluator.variants:
                 continue
             new = max(known, key=_value) if known else self.measure(replace(best.candidate, features=name), best.n_docs)
             if new is not None and "C" in self.tuned:
@@ -761,7 +763,7 @@ class Search:
 
     def _mixed(self, where: Evaluator, sources: list[Outcome], *, rough: bool = False) -> Outcome | None:
         """A mixture of these; None where there is no time for it, or it is refused. ``rough``: with one value of C."""
-        if not self._time_to_mix(sources):
+        if not self._time_to_mix(where, sources, rough=rough):
             self.n_skipped += 1
             return None
         sources = [self._with_scores(one) for one in sources]
@@ -772,9 +774,8 @@ class Search:
             self.notes.append(f"A mixture was left out: {refusal}")
             return None
         seconds = time.perf_counter() - began
-        self.mixing = max(
-            self.mixing or 0.0, seconds / (self._pairs(sources) * len(where.rows) / len(self.evaluator.rows))
-        )
+        n_pairs = self._pairs(sources) * len(where.rows) / len(self.evaluator.rows)
+        self.mixing = seconds / n_pairs if rough or self.mixing is None else self.mixing
         self.say(f"{outcome.candidate}: {outcome.value:.4f} ({cut_words(outcome)})")
         return outcome
 
@@ -788,7 +789,11 @@ class Search:
                 last = self._last * (self._fit_seconds(kinds[0]) + self._fit_seconds(one)) + self._after(folds=True)
                 mixing = _FOLDED_MIXTURES * self._more * self._mixing_seconds([kinds[0], one])
                 limit = self.budget - self.spent - last - mixing
-                known = self._folded(one, limit) if _FOLD_FITS * self._fit_seconds(one) <= limit else None
+                try:
+                    known = self._folded(one, limit) if _FOLD_FITS * self._fit_seconds(one) <= limit else None
+                except LinnaeusError as refusal:
+                    self.notes.append(f"{one.candidate} was not compared in folds: {refusal}")
+                    known = None
             if known is not None:
                 found.append(known)
             elif not found:
@@ -806,17 +811,24 @@ class Search:
         assert self.budget is not None
         if not self.evaluator.foldable or self.spent + seconds + last > self.budget:
             return None
-        folded = [self._folded(one) for one in mixture.sources]
-        self.folded[mixture.candidate] = self._folds.mix(folded, mixture.candidate)
+        limit = (self.budget - self.spent - last) / max(1, len(unknown))
+        try:
+            folded = [self._folded(one, limit) for one in mixture.sources]
+            self.folded[mixture.candidate] = self._folds.mix(folded, mixture.candidate)
+        except LinnaeusError as refusal:
+            self.notes.append(f"A mixture was not compared in folds: {refusal}")
+            return None
         return self.folded[mixture.candidate], self.folded[best.candidate]
 
-    def _time_to_mix(self, sources: list[Outcome]) -> bool:
+    def _time_to_mix(self, where: Evaluator, sources: list[Outcome], *, rough: bool) -> bool:
         """Whether the last fits of all sources fit into the budget, and those whose scores are not kept."""
         assert self.budget is not None
         parts = [self._in_quarter(one) for one in sources]
         again = sum(one.seconds for one in parts if one.held is None)
         last = self._last * sum(self._fit_seconds(one) for one in parts)
-        return self.spent + again + self._mixing_seconds(sources) + last + self._after() < self.budget
+        mixing = self._mixing_seconds(sources) * len(where.rows) / len(self.evaluator.rows)
+        after = self._after(folds=where is not self.evaluator)
+        return self.spent + again + mixing * (1.0 if rough else _FINAL_MIXTURE) + last + after < self.budget
 
     def _in_quarter(self, outcome: Outcome) -> Outcome:
         """What was measured of the candidate on the held-out quarter."""
@@ -837,11 +849,13 @@ class Search:
 
     def _with_scores(self, outcome: Outcome) -> Outcome:
         """The outcome with its held-out scores, fitted again where they were not kept, or are of an earlier run."""
+        outcome = next((one for one in self.tried if _same(one, outcome) and one.held is not None), outcome)
         if outcome.held is not None:
             return outcome
-        again = self.evaluator.run(outcome.candidate, outcome.n_docs)
+        limit = {"max_time": outcome.fitting} if outcome.stopped else {}
+        again = self.evaluator.run(outcome.candidate, outcome.n_docs, **limit)
         scored = replace(outcome, held=again.held, P=again.P, answers=again.answers, way=again.way)
-        self.tried = [scored if one is outcome else one for one in self.tried]
+        self.tried = [scored if _same(one, outcome) else one for one in self.tried]
         return scored
 
     def report(self) -> AutoReport:
@@ -910,6 +924,10 @@ def _value(outcome: Outcome) -> float:
     return outcome.value
 
 
+def _same(one: Outcome, other: Outcome) -> bool:
+    return one.candidate == other.candidate and one.n_docs == other.n_docs
+
+
 def _front(outcome: Outcome) -> str:
     """The kind of features: maps of different sizes and widths are of one kind, and so are terms."""
     return _kind(outcome.candidate.features)
@@ -953,7 +971,8 @@ def search(
     measure : str, default="hierarchical_f1"
         What is maximised, see `linnaeus.auto.evaluate`.
     budget : float or None, default=None
-        Seconds; None: ten times a fit of the flat model, with the features that take longest, at least 30.
+        Seconds; None: ten times a fit of the flat model, with the features that take longest, at least 30. By a
+        measure of probabilities the folds of its cut and probabilities are part of a fit, up to two minutes.
     seed : int, default=0
         Of splits, orders and models.
     n_jobs : int or None, default=None
@@ -1038,7 +1057,7 @@ def choose_features(
     """
     splits = splits_of(Y, seed) if isinstance(features, TextFeatures) else []
     variants = _variants(documents, Y, features, splits, seed) if splits else {}
-    names = [name for name in variants if name not in _READ]
+    names = [name for name in variants if name not in READ]
     if len(names) < 2:
         return PLAIN, features
     evaluator = Evaluator(documents, Y, taxonomy, variants, splits, check_measure(measure), seed, n_jobs, decoder="own")

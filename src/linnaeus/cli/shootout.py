@@ -274,7 +274,7 @@ def _experiment(
     """The experiment, and the name of the features of texts that were chosen (for the first part)."""
     from linnaeus.auto.search import choose_features
     from linnaeus.experiments.experiment import Experiment, make_parts
-    from linnaeus.features import DenseFeatures
+    from linnaeus.features import DenseFeatures, TextFeatures
 
     Y = tax.indicator(y)
     test = None
@@ -284,6 +284,7 @@ def _experiment(
     names: list[str] = []
     # The search of each model chooses what becomes of dense vectors: standardised ones, profiles, or maps of these.
     vectors = features if isinstance(features, DenseFeatures) else None
+    usual = features is None or isinstance(features, DenseFeatures | TextFeatures)  # others were given by name
 
     def choose(rows: Any, labels: CSR) -> Transformer | None:
         name, made = choose_features(rows, labels, tax, features, measure=how["measure"], seed=how["seed"])
@@ -298,7 +299,7 @@ def _experiment(
     parts, said = make_parts(documents.documents, Y, features, test=test, choose=choose, **split)
     described = "as given" if features is None else "; ".join(dict.fromkeys(taken))
     name = Path(documents.source or "documents").name
-    return Experiment(name, tax, parts, said, described, vectors=vectors, **how), names[0]
+    return Experiment(name, tax, parts, said, described, vectors=vectors, tune_features=usual, **how), names[0]
 
 
 def _about(experiment: Experiment) -> str:

@@ -184,7 +184,7 @@ def make_features(
         vectors = usual()
         if documents.kind == "sequence" and vectors is None:
             raise ParameterError(f"--features {named}: the kernel of the model takes sequences as they are; give one.")
-        if "profiles" in named:
+        if "profiles=true" in named.replace(" ", "").lower():
             _check_dense(documents, named)
         return kernel_map(named, vectors, random_state=seed)
     if named is not None and is_profiles(named):

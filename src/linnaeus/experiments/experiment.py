@@ -102,6 +102,8 @@ class Experiment:
     vectors : transformer, default=None
         Features that the search of every model begins with, such as `DenseFeatures` of values that are only filled in;
         None: the matrices as they are.
+    tune_features : bool, default=True
+        Whether the search of every model chooses among features; not where features were given by name.
 
     Examples
     --------
@@ -123,6 +125,7 @@ class Experiment:
     curves: bool = False
     seed: int = 0
     vectors: Transformer | None = None
+    tune_features: bool = True
 
     @property
     def n_train(self) -> int:
@@ -178,7 +181,7 @@ class Experiment:
         from linnaeus import __version__
 
         inputs: list[object] = [__version__, self.taxonomy.fingerprint, self.measure, list(self.exclude), self.curves]
-        inputs += [self.seed, _SEARCH, repr(self.vectors)]
+        inputs += [self.seed, _SEARCH, repr(self.vectors), self.tune_features]
         for part in self.parts:
             inputs += [digest(part.X), digest(part.Y), digest(part.X_test), digest(part.Y_test)]
         return hashlib.blake2b(json.dumps(inputs).encode(), digest_size=16).hexdigest()

@@ -21,6 +21,7 @@ from sklearn.base import clone
 
 from linnaeus import metrics, store
 from linnaeus.auto import AutoClassifier, AutoReport
+from linnaeus.auto.search import TUNED
 from linnaeus.engine import Clock, format_seconds, single_blas_thread
 from linnaeus.experiments.experiment import Experiment, Part
 from linnaeus.experiments.measures import LabelScores, ModelAnswers, label_scores, measure
@@ -128,7 +129,8 @@ class Trial:
             n_jobs=1,
         )
         settings = experiment.settings.get(self.name, {})
-        auto.fit(part.X, part.Y, models=[self.name], parameters=settings)
+        tuned = tuple(name for name in TUNED if name != "features" or experiment.tune_features)
+        auto.fit(part.X, part.Y, models=[self.name], tuned=tuned, parameters=settings)
         took, report, pipe = time.perf_counter() - began, auto.report_, auto.pipeline_
         searching = 0.0 if report is None else report.seconds
         self.seconds["search"] += searching

@@ -80,7 +80,7 @@ _LONGEST_STEP = 4.0  # times the difference of log-odds, where the curve of a no
 _BLOCK = 256 * 2**20  # bytes of scores held at once: lifting scores is quicker for many documents
 _POOL = 200_000  # pairs of a level that its slope is fitted on
 _MOST = 100  # best nodes of a document and source that are pairs, or fewer where there are many documents
-_FEW = (3, 6, 20)  # nodes with 1-2, with 3-5 and with 6-19 documents share their curves,
+_FEW = (3, 6, 20)  # nodes with up to 2, with 3-5 and with 6-19 held-out documents share their curves,
 _GROUPS = (1, *_FEW)  # the same and nodes without documents, where it counts which label comes first
 _SHARING = 30  # where there are this many of them
 _FEWEST = 10  # best nodes of a document and source that are used in any case
@@ -444,24 +444,25 @@ def learn_weights(
     *,
     closed: bool = True,
     unseen_cost: float = COST,
-    shares: FloatArray | None = None,
+    known: CSR | None = None,
 ) -> MixtureWeights:
     """`fit_mixture` of checked values; Y are the targets, and ``nodes`` are mixed, with or without documents.
 
-    ``shares`` are those of `target_shares`, where they are known from more documents than these.
+    ``known`` are the targets of all training documents, where these are more.
     """
-    shares, from_more = target_shares(Y) if shares is None else shares, shares is not None
+    more = Y if known is None else known
+    shares = target_shares(more)
     seen = nodes[shares[nodes] > 0]
     if 0 < len(seen) < len(nodes):
         given_to = sources, Y, taxonomy, seen, single, C, weights, tol, max_iter
-        known = learn_weights(*given_to, closed=closed, shares=shares if from_more else None)
-        return _with_unseen(known, sources, Y, taxonomy, nodes, unseen_cost)
+        learned = learn_weights(*given_to, closed=closed, known=known)
+        return _with_unseen(learned, sources, Y, taxonomy, nodes, unseen_cost, more)
     given = list(sources.values())
     pairs = _pairs(given, Y, taxonomy, nodes, single, closed and not single)
-    share = shares[nodes]
+    share = np.maximum(shares[nodes], 0.5 / (more.shape[0] + 1.0))
     prior = np.zeros(len(nodes)) if single else np.log(share / (1 - share))
     curve = _softmax_curves if single else _node_curves
-    fixed = Y.shape[0] if from_more else None
+    fixed = None if known is None else Y.shape[0]
     curves = [curve(F, pairs, taxonomy.depth[nodes], share, fixed) for F in pairs.scores.T]
     slope, offset = (np.column_stack([c[i] for c in curves]) for i in (0, 1))
     own = np.ones(len(nodes), bool)
@@ -569,14 +570,15 @@ def _with_unseen(
     taxonomy: Taxonomy,
     nodes: IntArray,
     cost: float,
+    known: CSR,
 ) -> MixtureWeights:
-    """The same with further nodes, which no document has."""
+    """The same with further nodes, which none of all training documents has; ``known`` are the targets of these."""
     from scipy.special import logit
 
     new = np.setdiff1d(nodes, learned.nodes)
     n_docs = Y.shape[0]
     once = np.flatnonzero(np.bincount(Y.indices, minlength=taxonomy.n_nodes) == 1)
-    expected = max(len(once), 0.5) / (n_docs + 1.0)  # labels without documents, in a further document
+    expected = _new_labels(known)
     share = min(0.5, expected / len(new))
     rows = np.unique(np.linspace(0, n_docs - 1, min(n_docs, max(_FEWEST, _PAIRS // len(new)))).astype(np.int64))
     some = {name: replace(source, S=source.S[rows]) for name, source in sources.items()}
@@ -585,6 +587,8 @@ def _with_unseen(
     if not learned.single:
         alone = [_scores_of_pairs(source, Y, taxonomy, once, learned.lifts) for source in sources.values()]
         found = _curves_of_unseen(scores, alone, n_docs)
+        if found is not None:  # the curve is of nodes that are new among the held-out documents, which are more
+            found["intercept"] = found["intercept"] + np.log(expected / _new_labels(Y))
     prior = np.full(len(new), 0.0 if learned.single else logit(share))
     if found is None:
         found = _curves_of_parents(learned, some, scores, taxonomy, new, prior, min(0.5, expected), share)
@@ -606,6 +610,12 @@ def _with_unseen(
     }
     relative = np.flatnonzero(np.isin(nodes, new)) if learned.single else learned.relative
     return replace(learned, relative=relative, **joined)
+
+
+def _new_labels(Y: CSR) -> float:
+    """Expected number of labels of a further document that none of these has: by those that one of them has."""
+    once = int((np.bincount(Y.indices, minlength=Y.shape[1]) == 1).sum())
+    return max(once, 0.5) / (Y.shape[0] + 1.0)
 
 
 def _curves_of_unseen(
