@@ -240,10 +240,10 @@ class Search:
         )
 
     def _best_kinds(self) -> list[Outcome]:
-        """The best outcome, then those of all documents that it may be mixed with, the best first.
+        """The best outcome, then those of all documents that it may be mixed with.
 
-        They have other features, are of another model, or take texts as they were read; of each kind of features the
-        best, unless their scores take much memory.
+        They have other features, of each kind the best unless their scores take much memory, or are of another model;
+        those with other features come first, since they add most.
         """
         ranked = self._ranked()
         if not ranked:
@@ -258,7 +258,8 @@ class Search:
         kinds.pop(_front(first), None)
         most = len(kinds) if len(self.evaluator.rows) * self.evaluator.Y.shape[1] <= _MANY_SCORES else 1
         others += list(kinds.values())[:most]
-        return [first, *sorted({id(one): one for one in others}.values(), key=lambda one: -one.value)]
+        different = {id(one): one for one in others}.values()
+        return [first, *sorted(different, key=lambda one: (_front(one) == _front(first), -one.value))]
 
     def best(self) -> Outcome | None:
         """The best outcome; of equal ones the first."""
