@@ -737,9 +737,10 @@ class Search:
             mixture = max(found, key=_value)
             chosen = list(mixture.sources)
             others = [one for one in others if one.candidate != chosen[-1].candidate]
-        mixture = None if mixture is None else self._mixed(where, chosen) or mixture
         if mixture is None:
             return
+        if not (where.mixes_first and not where.one_label):  # there C is not chosen
+            mixture = self._mixed(where, chosen) or mixture
         best = mixture.sources[0]  # with its scores
         won = self._wins(where, mixture, best)
         shown = f"{mixture.value:.4f}, the best single model {best.value:.4f}"
