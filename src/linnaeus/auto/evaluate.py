@@ -304,11 +304,8 @@ class Evaluator:
             front = {one.candidate.features for one in sources}
             given = (name for name in (*READ, PLAIN) if name in self.variants)  # what all make features of
             features = front.pop() if len(front) == 1 else next(given)
-            if (
-                features == VALUES
-                and np.nanmax(np.abs(np.asarray(self.documents, dtype=np.float64)), initial=0.0) > _FAR
-            ):
-                raise DataError(f"values are larger than {_FAR:g}, so that sources cannot begin with them as they are")
+            if features == VALUES:
+                self._check_values()
             kind = learn if learn == FIRST else None
             candidate = Candidate(MIXTURE, features, C, kind, sources=tuple(one.candidate for one in sources))
             way = "softmax" if self.one_label else "project"
