@@ -160,6 +160,7 @@ STORABLE: dict[str, str] = {
     "RBF": "linnaeus.models.kernels",
     "RiskControl": "linnaeus.decoding.probability.risk",
     "Sequences": "linnaeus.features.sequences",
+    "SideBySide": "linnaeus.features.side_by_side",
     "SpectrumFeatures": "linnaeus.features.spectrum",
     "SpectrumKernel": "linnaeus.features.spectrum",
     "SubsequenceKernel": "linnaeus.features.subsequence",

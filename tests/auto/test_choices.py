@@ -10,7 +10,7 @@ from scipy import sparse
 
 from linnaeus import Pipeline, Taxonomy, load, metrics, save
 from linnaeus.auto import AutoClassifier
-from linnaeus.auto.candidates import Candidate, feature_variants, first_candidate
+from linnaeus.auto.candidates import Candidate, Outcome, feature_variants, first_candidate, parts_of, side_by_side
 from linnaeus.auto.evaluate import Evaluator, of_answers, of_ranking, splits_of, wins
 from linnaeus.auto.search import Search, search
 from linnaeus.errors import LinnaeusError
@@ -179,6 +179,65 @@ def test_maps_of_other_widths_have_multiples_of_the_width_that_was_chosen() -> N
             gamma, _ = evaluator.widths[kind]
             names = (f"wider {kind}", kind, f"narrower {kind}")
             assert [evaluator.features(name).gamma / gamma for name in names] == [0.5, 1.0, 2.0]
+
+
+def test_matrices_side_by_side_are_those_that_the_chosen_features_make() -> None:
+    X, y = one_label(120)
+    Y = TAX.indicator(y)
+    variants = feature_variants(DenseFeatures(), X, 0)
+    name = side_by_side("wider rbf map", "profiles")
+    assert name in variants
+    assert name not in list(variants)
+    assert side_by_side("rbf map", "words") not in variants
+    evaluator = Evaluator(X, Y, TAX, variants, splits_of(Y, 0), "micro_f1", 0)
+    learn, held = evaluator.splits[0]
+    both = evaluator.features(name).fit(X[learn])
+    assert both.parts[0].gamma == 0.5 * evaluator.widths["rbf map"][0]
+    for found, rows in zip(evaluator.matrix(name, 0), (learn, held), strict=True):
+        np.testing.assert_array_equal(found, both.transform(X[rows]))
+    assert evaluator.scale(name) == 2.0
+
+
+def test_maps_are_tried_side_by_side_and_can_be_chosen_and_saved(tmp_path, monkeypatch) -> None:
+    worth = Evaluator.run
+
+    def run(self, candidate, n_docs, **more):  # as if features were better the more of them there are
+        outcome = worth(self, candidate, n_docs, **more)
+        return replace(
+            outcome, value=0.5 + 0.1 * len(parts_of(candidate.features)) + 0.1 * ("map" in candidate.features)
+        )
+
+    monkeypatch.setattr(Evaluator, "run", run)
+    X, y = sets(90)
+    models = ["OneVsRestSVM", "OneVsRestLogistic"]
+    auto = AutoClassifier(TAX, budget=1e6, measure="average_precision").fit(X, y, models=models)
+    tried = {one.candidate.features for one in auto.report_.tried if len(parts_of(one.candidate.features)) > 1}
+    assert tried == {"rbf map beside profile rbf map", "rbf map beside profiles"}
+    assert auto.report_.chosen.candidate.features == "rbf map beside profile rbf map"
+    save(auto.pipeline_, tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict_proba(X), auto.predict_proba(X))
+
+
+def test_features_are_tried_with_a_fast_model_that_is_nearly_as_good() -> None:
+    X, y = sets(90)
+    Y = TAX.indicator(y)
+    evaluator = Evaluator(X, Y, TAX, feature_variants(None, X, 0), splits_of(Y, 0), "micro_f1", 0)
+    run = Search(evaluator, 1e6, lambda message: None, ["OneVsRestSVM", "RRSVM", "NodeSVM", "Hieron"])
+    values = {
+        "RRSVM": (0.9, 8.0, "rbf map"),
+        "OneVsRestSVM": (0.897, 2.0, "rbf map"),
+        "NodeSVM": (0.89, 1.0, "rbf map"),  # worse
+        "Hieron": (0.9, 5.0, "rbf map"),  # hardly faster
+    }
+    plain = Outcome(Candidate("OneVsRestSVM"), evaluator.n_learn, 0.899, 0.0, "own", 0.1, fitting=0.1)
+    run.tried = [plain]
+    assert run._quickest() is plain
+    run.tried += [
+        Outcome(Candidate(model, features), evaluator.n_learn, value, 0.0, "own", seconds, fitting=seconds)
+        for model, (value, seconds, features) in values.items()
+    ]
+    assert run.best().candidate.model == "RRSVM"
+    assert run._quickest().candidate == Candidate("OneVsRestSVM", "rbf map")
 
 
 @pytest.mark.parametrize("vectors", [DenseFeatures(), DenseFeatures(profiles=True)])

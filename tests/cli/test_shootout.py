@@ -14,8 +14,8 @@ from linnaeus.cli import common, training
 from linnaeus.cli.shootout import train_command
 from linnaeus.data import Dataset
 from linnaeus.experiments.records import Run
-from linnaeus.features import DenseFeatures, KernelMap, TextFeatures
-from linnaeus.features.named import kernel_map_name
+from linnaeus.features import DenseFeatures, KernelMap, SideBySide, TextFeatures
+from linnaeus.features.named import kernel_map_name, name_of, profiles_of
 
 
 def test_documents_become_a_report(linnaeus, files) -> None:
@@ -105,6 +105,12 @@ def test_the_next_command_has_the_map_of_the_run(clip: float | None) -> None:
         assert again.features.profiles == ("profile" in name)
         assert repr({**again.get_params(), "clip": None}) == repr({**made.get_params(), "clip": None})
         assert np.array_equal(again.fit(X).transform(new), made.fit(X).transform(new))
+    both = SideBySide([maps["rbf map"], profiles_of()])
+    run = Run(model="RRSVM", status="done", features="rbf map beside profiles", maps=[name_of(both)])
+    again = _features_of(
+        train_command(["shootout", "-d", "a.csv", "--seed", "3"], run), documents, model={"random_state": 3}
+    )
+    assert np.array_equal(again.fit(X).transform(new), both.fit(X).transform(new))
     run = Run(model="RRSVM", status="done", parameters={"C": 3.0}, features="profiles", maps=["profiles"])
     again = _features_of(train_command(["shootout", "-d", "a.csv"], run), documents, model={})
     assert repr(again) == "DenseFeatures(profiles=True)"

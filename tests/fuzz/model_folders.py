@@ -44,6 +44,7 @@ from linnaeus.features import (
     DenseFeatures,
     EmbeddedText,
     KernelMap,
+    SideBySide,
     SpectrumFeatures,
     SpectrumKernel,
     SubsequenceKernel,
@@ -105,6 +106,9 @@ def models() -> Iterator[tuple[str, Any]]:
     yield "dense", vectors.fit(X[:6, :5].toarray(), labels, feature_names=list("abcde"))
     mapped = Pipeline(RRSVM(trees, random_state=0), KernelMap(DenseFeatures(), 4, projection=3))
     yield "feature-map", mapped.fit(X[:6, :5].toarray(), labels, feature_names=list("abcde"))
+    parts = [DenseFeatures(profiles=True), KernelMap(DenseFeatures(), 4, gamma=0.5)]
+    both = Pipeline(RRSVM(trees, random_state=0), SideBySide(parts))
+    yield "side-by-side", both.fit(X[:6, :5].toarray(), labels, feature_names=list("abcde"))
     embedded = Pipeline(RRSVM(trees, random_state=0), EmbeddedText(TextFeatures(), weight=0.5, dimension=3))
     yield "embedding", embedded.fit(TEXTS, labels)
     yield "LexicalModel", LexicalModel(trees).fit(TEXTS, labels)
@@ -365,6 +369,7 @@ def asked(folder: Path, source: str) -> str:
 def _batch(model: Any, source: str) -> Any:
     features = getattr(model, "features_", None)
     features = getattr(features, "features_", features)  # those before a map
+    features = getattr(features, "values_", features)  # or that several features are made of
     if isinstance(features, TextFeatures):
         names = [*features.weights_, *features.kinds_]
         return TEXTS if len(names) == 1 else dict.fromkeys(names, TEXTS)

@@ -28,7 +28,7 @@ from linnaeus import registry
 from linnaeus.data.matrices import is_sparse
 from linnaeus.engine import format_seconds
 from linnaeus.errors import CheckpointError
-from linnaeus.features import DenseFeatures, EmbeddedText, KernelMap, TextFeatures
+from linnaeus.features import DenseFeatures, EmbeddedText, KernelMap, SideBySide, TextFeatures
 from linnaeus.features.analysis import parse_analyser
 from linnaeus.features.named import profiles_of
 from linnaeus.files import replace_file
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from linnaeus.tuning.held_out import HeldOutScores
 
 __all__ = [
+    "BESIDE",
     "CHARS",
     "COMMON",
     "EMBEDDED",
@@ -83,6 +84,8 @@ __all__ = [
     "models_for",
     "other_widths",
     "parameters_of",
+    "parts_of",
+    "side_by_side",
 ]
 
 FLAT = "OneVsRestSVM"  # the baseline
@@ -91,6 +94,7 @@ PULLS = (0.0, 1.0, 10.0, float("inf"))  # from the joint model to one classifier
 LEARN = ("given", "closed", "frontier")
 PLAIN, LOG2, CHARS, MAP = "as they are", "log2 weighting", "characters", "rbf map"
 PROFILES, PROFILE_MAP = "profiles", "profile rbf map"  # of dense vectors relative to their own mean and length
+BESIDE = "side by side"  # the kind of several variants for dense vectors in one matrix
 RARE, COMMON = "all terms", "all terms, idf"  # those of one document too; and words of nearly all documents fade out
 EMBEDDED, EMBEDDED_CHARS = "words and wordllama", "words, characters and wordllama"
 TEXTS = "texts"  # no features: documents as they were read, for models that take them, or make features themselves
@@ -116,6 +120,7 @@ _USUAL_DF, _FEW_FOR_TERMS = 2, 20_000  # documents of a usual term, and in all, 
 _FEW_FOR_CHARS, _CHARS_BESIDE = 5_000, 0.7  # documents up to which characters are tried beside it, and their weight
 _LANDMARKS = (600, 2_000)  # of a map, and of a larger one at most
 _ENOUGH = 800  # documents from which on a larger map is tried
+_BESIDE = " beside "  # between the names of variants side by side
 _WIDTHS = {"": 1.0, "wider ": 0.5, "narrower ": 2.0}  # of maps: times the gamma that the first of them has chosen
 
 Place = tuple[str, str, str | None, tuple["Candidate", ...]]
@@ -267,16 +272,20 @@ def make_model(candidate: Candidate, taxonomy: Taxonomy | None, scale: float, **
 
 
 class FeatureVariants(Mapping[str, "Transformer | None"]):
-    """Unfitted features by name, each made when it is looked up: most searches try only some of them."""
+    """Unfitted features by name, each made when it is looked up: most searches try only some of them.
+
+    Variants for dense vectors can also be looked up side by side, see `side_by_side`; these are not listed.
+    """
 
     def __init__(self, makers: dict[str, Callable[[], Transformer | None]]) -> None:
         self._makers = makers
 
     def __getitem__(self, name: str) -> Transformer | None:
-        return self._makers[name]()
+        parts = parts_of(name)
+        return self._makers[name]() if len(parts) == 1 else SideBySide([self._makers[part]() for part in parts])
 
     def __contains__(self, name: object) -> bool:
-        return name in self._makers
+        return isinstance(name, str) and all(part in self._makers for part in parts_of(name))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._makers)
@@ -358,6 +367,28 @@ def feature_variants(
 def _can_embed(features: TextFeatures) -> bool:
     installed = all(importlib.util.find_spec(name) is not None for name in ("wordllama", "tokenizers"))
     return installed and features.analyser().kind not in ("char", "char_wb")
+
+
+def side_by_side(*variants: str) -> str:
+    """The name of several variants for dense vectors in one matrix.
+
+    Examples
+    --------
+    >>> side_by_side("rbf map", "profiles")
+    'rbf map beside profiles'
+    """
+    return _BESIDE.join(variants)
+
+
+def parts_of(features: str) -> list[str]:
+    """The variants that are side by side; most are alone.
+
+    Examples
+    --------
+    >>> parts_of("rbf map beside profiles"), parts_of("rbf map")
+    (['rbf map', 'profiles'], ['rbf map'])
+    """
+    return features.split(_BESIDE)
 
 
 def map_width(features: str) -> float:

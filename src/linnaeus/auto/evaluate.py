@@ -42,6 +42,7 @@ from linnaeus.auto.candidates import (
     map_kind,
     map_width,
     parameters_of,
+    parts_of,
 )
 from linnaeus.data.matrices import is_sparse
 from linnaeus.data.splits import kfold, train_test_split
@@ -51,8 +52,9 @@ from linnaeus.decoding.cutoffs.cut_off import Metric
 from linnaeus.decoding.probability.curves import fit_calibrator
 from linnaeus.engine import single_blas_thread
 from linnaeus.errors import DataError, ParameterError, nearest
-from linnaeus.features import KernelMap
+from linnaeus.features import KernelMap, SideBySide
 from linnaeus.features.documents import take_documents
+from linnaeus.features.side_by_side import joined, scales_of
 from linnaeus.mixture import Mixture, mixed_held_out
 from linnaeus.models.base import TaxonomyClassifier
 from linnaeus.models.mixed_scores import FIRST
@@ -191,6 +193,9 @@ class Evaluator:
 
     def making_seconds(self, variant: str) -> float:
         """Seconds that a map which was not made yet takes, by those of a map that was; 0 for other features."""
+        parts = parts_of(variant)
+        if len(parts) > 1:
+            return sum(self.making_seconds(part) for part in parts)
         if MAP not in variant or variant in self.seconds:
             return 0.0
         of_size = {name.partition(MAP)[2]: seconds for name, seconds in self.seconds.items() if MAP in name}
@@ -199,6 +204,9 @@ class Evaluator:
 
     def features(self, variant: str) -> Transformer | None:
         """Unfitted features; maps have the width that is chosen once, or a multiple of it."""
+        parts = parts_of(variant)
+        if len(parts) > 1:
+            return SideBySide([self.features(part) for part in parts])
         features = self.variants[variant]
         if not isinstance(features, KernelMap) or features.gamma != "auto":
             return features
@@ -213,7 +221,9 @@ class Evaluator:
 
     def matrix(self, variant: str, part: int) -> tuple[Matrix, Matrix]:
         """The vectors of both sides of a split, features learned from the first."""
-        if (variant, part) not in self.matrices:
+        if (variant, part) not in self.matrices and len(parts_of(variant)) > 1:
+            self._join(variant, part)
+        elif (variant, part) not in self.matrices:
             learn, held = self.splits[part]
             given, given_held = (take_documents(self.documents, rows) for rows in (learn, held))
             features = self.features(variant)
@@ -226,9 +236,20 @@ class Evaluator:
                 X_held = made.transform(given_held)
             self.matrices[variant, part] = X, X_held
             self.seconds[variant] = self.seconds.get(variant, 0.0) + time.perf_counter() - began
-            if variant not in self.scales:
-                self.scales[variant] = 1.0 if variant in READ else squared_length(X)
+        if variant not in self.scales:
+            self.scales[variant] = 1.0 if variant in READ else squared_length(self.matrices[variant, part][0])
         return self.matrices[variant, part]
+
+    def _join(self, variant: str, part: int) -> None:
+        """The matrices of variants side by side, as `SideBySide` makes them, from those of each alone."""
+        names = parts_of(variant)
+        blocks = [self.matrix(name, part) for name in names]
+        scales = scales_of([np.asarray(X) for X, _ in blocks])
+        self.matrices[variant, part] = (
+            joined([np.asarray(X) for X, _ in blocks], scales),
+            joined([np.asarray(X_held) for _, X_held in blocks], scales),
+        )
+        self.seconds[variant] = sum(self.seconds[name] for name in names)
 
     def scale(self, variant: str) -> float:
         """Mean squared length of the vectors, which C is relative to."""

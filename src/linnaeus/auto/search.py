@@ -8,7 +8,8 @@
         flat end of its pull
     3   on more documents: the best third, at their best C; and so on, until all documents are learned from
     4   on all documents: C, then pull, of the best are followed in both directions as long as it pays; then, where it
-        has a map, a larger one, then wider and narrower ones, and other kinds of features; then C and pull of the next.
+        has a map, a larger one, then wider and narrower ones, and other kinds of features, of dense vectors also two of
+        them side by side; then C and pull of the next.
         A joint model at its flat end is tried with other maps first
     5   the best of these, where they are nearly equal, with every document held out once, in three folds, where there
         is time: what four times as many held-out documents say is taken
@@ -38,6 +39,7 @@ import numpy as np
 from sklearn.base import clone
 
 from linnaeus.auto.candidates import (
+    BESIDE,
     CHARS,
     COMMON,
     EMBEDDED,
@@ -69,6 +71,8 @@ from linnaeus.auto.candidates import (
     models_for,
     other_widths,
     parameters_of,
+    parts_of,
+    side_by_side,
 )
 from linnaeus.auto.evaluate import (
     PRECISION_AT_1,
@@ -419,6 +423,9 @@ class Search:
             known = [one for one in self.tried if same(one)]
             if known:
                 near = max(known, key=lambda one: one.n_docs)
+                parts = parts_of(candidate.features)
+                if len(parts) > len(parts_of(near.candidate.features)):
+                    return sum(self._forecast(replace(candidate, features=part), n_docs) for part in parts)
                 larger = larger_map(near.candidate.features, [candidate.features]) is not None
                 times = self._growth(near, n_docs) * (_LARGER_FIT if larger else 1.0)
                 making = self.evaluator.making_seconds(candidate.features)
@@ -493,10 +500,7 @@ class Search:
         if "C" in self.tuned:
             self._tune(done, 1)
         if "features" in self.tuned:
-            if not at_flat_end:
-                self._improve_map(done)
-            self._try_other_words()
-            self._try_other_vectors()
+            self._improve_features(done, maps=not at_flat_end)
         for candidate in costly:
             self.measure(candidate, whole)
         if "C" in self.tuned:
@@ -601,10 +605,50 @@ class Search:
             for axis in ("pull", "C") if rest[0].candidate.pull == PULLS[-1] else ("C", "pull"):
                 self._follow(next(one for one in self._ranked() if one.candidate.place == place), axis)
 
+    def _improve_features(self, done: set[Place], *, maps: bool) -> None:
+        """Other features for the best candidate, tried with a model that is as good and much faster where there is one.
+
+        The slower model then learns from the features that were best.
+        """
+        best, quick = self.best(), self._quickest()
+        if maps:
+            self._improve_map(done)
+        self._try_other_words()
+        self._try_other_vectors()
+        self._try_side_by_side()
+        better = self.best()
+        if best is None or quick is best or better is None or better.candidate.model == best.candidate.model:
+            return
+        self.measure(replace(best.candidate, features=better.candidate.features), best.n_docs)
+
+    def _quickest(self) -> Outcome | None:
+        """The best candidate, or one of another model with the same map, nearly as good and at least twice as fast.
+
+        It may have learned from fewer documents so far, from which it was nearly as good.
+        """
+        best = self.best()
+        if best is None or MAP not in best.candidate.features or best.n_docs < self.evaluator.n_learn:
+            return best
+        same = [one for one in self.tried if one.candidate.place == best.candidate.place]
+        value = {
+            n_docs: max(one.value for one in same if one.n_docs == n_docs) for n_docs in {one.n_docs for one in same}
+        }
+        least = _sizes(self.evaluator.n_learn)[0]
+        below = {
+            one.candidate: value[one.n_docs] - one.value
+            for one in sorted(self.tried, key=lambda one: one.n_docs)  # that with the most documents counts
+            if one.candidate.model != best.candidate.model and one.candidate.features == best.candidate.features
+            if one.n_docs in value and one.n_docs >= least and not one.stopped
+        }
+        near = [one for one, less in below.items() if less <= _CLEAR]
+        fast = [one for one in near if 2.0 * self._forecast(one, best.n_docs) <= best.seconds]
+        quick = self.measure(min(fast, key=lambda one: below[one]), best.n_docs) if fast else None
+        return quick if quick is not None and best.value - quick.value <= _CLEAR else best
+
     def _improve_map(self, done: set[Place]) -> None:
         """The best candidate with more landmarks, where there are enough documents, then with maps of other widths."""
         for better in (self._larger, lambda name: other_widths(name, self.evaluator.variants)):
-            best = self.best()
+            best = self._quickest()
             if best is None or best.n_docs < self.evaluator.n_learn:
                 return
             for features in better(best.candidate.features):
@@ -629,7 +673,7 @@ class Search:
 
     def _try_other_vectors(self) -> None:
         """The best candidate with dense vectors of another kind, columns, profiles or their maps, to mix it with."""
-        best = self.best()
+        best = self._quickest()
         if best is None or best.n_docs < self.evaluator.n_learn or len(self.models) < 2:
             return
         if PROFILES not in self.evaluator.variants:
@@ -642,6 +686,23 @@ class Search:
                 continue
             new = max(known, key=_value) if known else self.measure(replace(best.candidate, features=name), best.n_docs)
             if new is not None and "C" in self.tuned:
+                self._follow(new, "C")
+
+    def _try_side_by_side(self) -> None:
+        """The best map beside the other one of the same size, then beside profiles, each in one matrix."""
+        best, variants = self._quickest(), self.evaluator.variants
+        if best is None or best.n_docs < self.evaluator.n_learn or len(self.models) < 2:
+            return
+        features = best.candidate.features
+        if MAP not in features or PROFILE_MAP not in variants:
+            return
+        other = MAP if map_kind(features) == PROFILE_MAP else PROFILE_MAP
+        known = [one for one in self.tried if one.n_docs == best.n_docs and _front(one) == other]
+        width = max(known, key=_value).candidate.features.partition(other)[0] if known else ""
+        beside = f"{width}{other}{features.partition(MAP)[2]}"
+        for name in (side_by_side(features, beside), side_by_side(features, PROFILES)):
+            new = self.measure(replace(best.candidate, features=name), best.n_docs)
+            if new is not None and new.value > best.value and "C" in self.tuned:
                 self._follow(new, "C")
 
     def _larger(self, features: str) -> list[str]:
@@ -936,6 +997,8 @@ def _front(outcome: Outcome) -> str:
 
 
 def _kind(features: str) -> str:
+    if len(parts_of(features)) > 1:
+        return BESIDE
     return map_kind(features) if MAP in features else PLAIN if features in _TERMS else features
 
 

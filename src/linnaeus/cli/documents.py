@@ -119,7 +119,8 @@ def fit_to(model: SavedModel, data: Dataset) -> Dataset:
 
     features = reading_features(model)
     strings = ("text", "sequence")
-    kinds = {"TextFeatures": strings, "HashedText": strings, "SpectrumFeatures": strings, "DenseFeatures": ("dense",)}
+    kinds: dict[str, tuple[str, ...]] = dict.fromkeys(("TextFeatures", "HashedText", "SpectrumFeatures"), strings)
+    kinds |= dict.fromkeys(("DenseFeatures", "SideBySide"), ("dense",))
     wanted = kinds.get(type(features).__name__)
     if takes_sequences(getattr(model.estimator, "kernel_", None)) or model.estimator.takes_documents:
         wanted = strings

@@ -209,7 +209,8 @@ class FeatureOptions(common.Group):
             help="Substrings of sequences, or of one text column with typos or compound words: spectrum:4, "
             "spectrum:2-4, spectrum:4,max_gap=1,decay=0.5. Or hashed words, so that online models learn new words: "
             "hashed, hashed:20. Or an RBF map of the usual vectors: rbf, rbf:800,gamma=0.5. Or dense vectors "
-            "relative to their own mean and length: profiles, rbf:800,profiles=true.",
+            "relative to their own mean and length: profiles, rbf:800,profiles=true. Two of these side by side: "
+            "rbf+profiles.",
         ),
     ] = None
     embedding: Annotated[

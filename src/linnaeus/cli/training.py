@@ -165,7 +165,16 @@ def make_features(
     them as they are. An ``embedding`` of own vectors learns from texts of the taxonomy and of ``embedding_texts`` too.
     """
     from linnaeus.features.documents import takes_sequences
-    from linnaeus.features.named import hashed_text, is_hashed, is_kernel_map, is_profiles, kernel_map, profiles_of
+    from linnaeus.features.named import (
+        hashed_text,
+        is_hashed,
+        is_kernel_map,
+        is_profiles,
+        is_side_by_side,
+        kernel_map,
+        profiles_of,
+        side_by_side,
+    )
 
     seed = model.get("random_state")
     seed = seed if isinstance(seed, int) else 0
@@ -180,6 +189,9 @@ def make_features(
         return _embedded(embedding, usual(), taxonomy, embedding_texts, reading, seed)
     if embedding_texts:
         raise ParameterError("--embedding-texts has no effect without --embedding own.")
+    if named is not None and is_side_by_side(named):
+        _check_dense(documents, named)
+        return side_by_side(named, cast("DenseFeatures", usual()), random_state=seed)
     if named is not None and is_kernel_map(named):
         vectors = usual()
         if documents.kind == "sequence" and vectors is None:

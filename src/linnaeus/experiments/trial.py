@@ -26,8 +26,7 @@ from linnaeus.engine import Clock, format_seconds, single_blas_thread
 from linnaeus.experiments.experiment import Experiment, Part
 from linnaeus.experiments.measures import LabelScores, ModelAnswers, label_scores, measure
 from linnaeus.experiments.records import Attempt, CurvePoint, Run
-from linnaeus.features import KernelMap
-from linnaeus.features.named import PROFILES, kernel_map_name
+from linnaeus.features.named import name_of
 from linnaeus.pipeline import Pipeline
 from linnaeus.typing import CSR, FloatArray
 
@@ -70,7 +69,7 @@ def try_model(experiment: Experiment, name: str, limit: float) -> tuple[Run, CSR
         note=_note(caught),
         parameters=trial.parameters,
         features=_joined(report.chosen.candidate.features for report in reports),
-        maps=[_map_name(pipe) for pipe in trial.pipelines],
+        maps=[name_of(pipe.features) for pipe in trial.pipelines],
         cut=_joined(report.chosen.cut for report in reports),
         held_out=float(np.mean([report.value for report in reports])) if reports else None,
         in_folds=_mean_in_folds(reports),
@@ -192,13 +191,6 @@ def _mean_in_folds(reports: list[AutoReport]) -> float | None:
     """The mean value with every document held out once; None where that was not measured for all parts."""
     values = [report.refined.value for report in reports if report.refined is not None]
     return float(np.mean(values)) if values and len(values) == len(reports) else None
-
-
-def _map_name(pipe: Pipeline) -> str | None:
-    """The kernel map, or the profiles, of a pipeline by name; None without one."""
-    if isinstance(pipe.features, KernelMap):
-        return kernel_map_name(pipe.features)
-    return PROFILES if getattr(pipe.features, PROFILES, False) else None
 
 
 def _stacked(parts: list[LabelScores | None]) -> LabelScores | None:

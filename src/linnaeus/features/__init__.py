@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from linnaeus.features.embedding import EmbeddedText as EmbeddedText
     from linnaeus.features.hashed import HashedText as HashedText
     from linnaeus.features.kernel_map import KernelMap as KernelMap
+    from linnaeus.features.side_by_side import SideBySide as SideBySide
     from linnaeus.features.spectrum import SpectrumFeatures as SpectrumFeatures
     from linnaeus.features.spectrum import SpectrumKernel as SpectrumKernel
     from linnaeus.features.subsequence import SubsequenceKernel as SubsequenceKernel
@@ -23,6 +24,7 @@ _HOMES = {
     "FillMissing": "linnaeus.features.dense",
     "HashedText": "linnaeus.features.hashed",
     "KernelMap": "linnaeus.features.kernel_map",
+    "SideBySide": "linnaeus.features.side_by_side",
     "SpectrumFeatures": "linnaeus.features.spectrum",
     "SpectrumKernel": "linnaeus.features.spectrum",
     "SubsequenceKernel": "linnaeus.features.subsequence",

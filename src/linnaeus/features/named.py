@@ -10,6 +10,7 @@
     rbf:800,gamma=0.5               with 800 components and this width
     profiles                        vectors relative to their own mean and length
     rbf:800,profiles=true           a map of these
+    rbf+rbf:800,profiles=true       two of these side by side
     own, wordllama, path/to/model   an embedding beside the words of texts
     own,weight=0.5,dimension=64     with this weight and length of vectors
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from linnaeus.features.embedding import EmbeddedText
     from linnaeus.features.hashed import HashedText
     from linnaeus.features.kernel_map import KernelMap
+    from linnaeus.features.side_by_side import SideBySide
     from linnaeus.features.spectrum import SpectrumFeatures
     from linnaeus.features.string_kernel import StringKernel
 
@@ -42,11 +44,14 @@ __all__ = [
     "is_hashed",
     "is_kernel_map",
     "is_profiles",
+    "is_side_by_side",
     "is_string_kernel",
     "kernel_map",
     "kernel_map_name",
+    "name_of",
     "plain_value",
     "profiles_of",
+    "side_by_side",
     "string_features",
     "string_kernel",
 ]
@@ -149,6 +154,56 @@ def kernel_map_name(made: KernelMap) -> str:
     parts = [f"{key}={value}" for key, value in values.items() if value != usual[key]]
     parts += [f"{PROFILES}=true"] if getattr(made.features, PROFILES, False) else []
     return ",".join([f"rbf:{size}", *parts])
+
+
+def name_of(features: object) -> str | None:
+    """The name of a map, of profiles, or of these side by side; None for other features.
+
+    Examples
+    --------
+    >>> name_of(kernel_map("rbf:800,gamma=0.5")), name_of(side_by_side("rbf+profiles")), name_of(None)
+    ('rbf:800,gamma=0.5', 'rbf:600+profiles', None)
+    """
+    from linnaeus.features.kernel_map import KernelMap
+
+    parts = getattr(features, "parts", None)
+    if parts is not None:
+        names = [name_of(part) for part in parts]
+        return "+".join(name for name in names if name is not None) if all(names) else None
+    if isinstance(features, KernelMap):
+        return kernel_map_name(features)
+    return PROFILES if getattr(features, PROFILES, False) else None
+
+
+def is_side_by_side(text: str) -> bool:
+    """Whether a value names several features of dense vectors side by side.
+
+    Examples
+    --------
+    >>> is_side_by_side("rbf:800+profiles"), is_side_by_side("rbf:800"), is_side_by_side("my+folder")
+    (True, False, False)
+    """
+    first, *others = text.split("+")
+    return bool(others) and (is_kernel_map(first) or is_profiles(first))
+
+
+def side_by_side(text: str, features: DenseFeatures | None = None, **usual: Any) -> SideBySide:
+    """Maps and profiles side by side by name; ``usual`` are the parameters of maps that the name does not set.
+
+    Examples
+    --------
+    >>> side_by_side("rbf:800,gamma=0.5+profiles").parts
+    [KernelMap(gamma=0.5, n_components=800), DenseFeatures(profiles=True)]
+    """
+    from linnaeus.features.side_by_side import SideBySide
+
+    parts: list[Any] = []
+    for part in text.split("+"):
+        if not is_kernel_map(part) and not is_profiles(part):
+            known = ("rbf", PROFILES)
+            raise ParameterError(f"{text!r}: {part.strip()!r} is not rbf or {PROFILES}{nearest(part.strip(), known)}")
+        parts.append(kernel_map(part, features, **usual) if is_kernel_map(part) else profiles_of(features))
+    return SideBySide(parts)
 
 
 def is_hashed(text: str) -> bool:

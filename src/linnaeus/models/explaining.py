@@ -684,7 +684,7 @@ class _Explainer:
 def _explains_inputs(source: Any) -> bool:
     """Whether a source explains itself by the columns of the vectors that it is given, possibly through a map."""
     features: Any = getattr(source, "features", None)
-    features = features.features if hasattr(features, "vectors") else features
+    features = getattr(features, "features", None) if hasattr(features, "vectors") else features
     return features is None or getattr(features, "keeps_columns", False)
 
 

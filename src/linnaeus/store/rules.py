@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from linnaeus.features.embedding import EmbeddedText
     from linnaeus.features.hashed import HashedText
     from linnaeus.features.kernel_map import KernelMap
+    from linnaeus.features.side_by_side import SideBySide
     from linnaeus.features.spectrum import SpectrumFeatures
     from linnaeus.features.text import TextFeatures
     from linnaeus.lexical.model import LexicalModel
@@ -257,6 +258,8 @@ def check_features(features: Any, deep: bool) -> int | None:
         return _map_width(features, deep)
     if name == "EmbeddedText":
         return _embedded_width(features, deep)
+    if name == "SideBySide":
+        return _side_by_side_width(features, deep)
     raise StoreError(f"the features of the pipeline are {described(features)}")
 
 
@@ -309,6 +312,29 @@ def _map_width(features: KernelMap, deep: bool) -> int:
     if sizes["columns" if fourier else "rows"] != sizes["landmarks"] or (fourier and sizes["rows"] != 1):
         raise StoreError(f"KernelMap.coefficients_ has the shape {features.coefficients_.shape}")
     return sizes["columns"]
+
+
+def _side_by_side_width(features: SideBySide, deep: bool) -> int:
+    """Width of all parts, each of which takes the same vectors."""
+    features._check_parameters()
+    if type(features.values_).__name__ != "DenseFeatures":
+        raise StoreError(f"the values of SideBySide are {described(features.values_)}")
+    n_inputs, width = _dense_width(features.values_, deep), 0
+    if not isinstance(features.scales_, list) or len(features.scales_) != len(features.parts_):
+        raise StoreError(f"SideBySide.scales_ are {described(features.scales_)}; expected one for each part")
+    for part, scale in zip(features.parts_, features.scales_, strict=True):
+        check_plain(Declared.of("scale float"), scale, "SideBySide.scales_")
+        check_number("scale", scale, above=0)
+        inputs = part.features_ if type(part).__name__ == "KernelMap" else part
+        takes = part.n_features_in_ if inputs is None else None
+        if inputs is not None and type(inputs).__name__ != "DenseFeatures":
+            raise StoreError(f"a part of SideBySide is {described(part)}; expected features of dense vectors")
+        made = check_features(part, deep)
+        takes = check_features(inputs, deep) if takes is None else takes
+        if takes != n_inputs or made is None:
+            raise StoreError(f"SideBySide takes {n_inputs} features, and a part of it {takes}")
+        width += made
+    return width
 
 
 def _checked_fields(features: TextFeatures | HashedText, *switches: str) -> dict[str, float]:
