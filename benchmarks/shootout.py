@@ -23,12 +23,14 @@ import numpy as np
 from benchmarks import problems
 from benchmarks.accuracy import page
 from benchmarks.problems.hmc import TOPS_OF_GO
-from linnaeus import registry
+from linnaeus import Taxonomy, registry
+from linnaeus.auto.search import choose_features
 from linnaeus.engine import parse_seconds
 from linnaeus.experiments.experiment import Experiment, Part
 from linnaeus.experiments.report import write_report
 from linnaeus.experiments.shootout import shootout
 from linnaeus.features import DenseFeatures
+from linnaeus.features.documents import default_features
 
 SUMMARIES = Path(__file__).resolve().parents[1] / "docs" / "results" / "shootout"
 SYSTEMS = ("Clus-Ens", "HMCN-F", "C-HMCNN")
@@ -82,7 +84,7 @@ QUESTIONS = {
     "medline_mesh": Question(
         "medline_mesh3", most=4_000, features="TF x IDF of unit length, title and abstract; labels lifted to level 3"
     ),
-    "enzyme_ec": Question("enzyme_ec", features="substrings of four letters, unit length"),
+    "enzyme_ec": Question("enzyme_ec", features="weighted substrings of sequences"),
     "wordnet_nouns": Question("wordnet_nouns", features="sublinear TF x IDF of unit length"),
 }
 
@@ -137,11 +139,12 @@ def make(name: str, most: int | None = None) -> Experiment:
     problem = problems.load(question.problem)
     if name == "imclef07a":  # one leaf per image, with its path: models of one label take it, too
         problem = problems.leaves_only(problem)
-    X, Y, X_test, vectors = problem.X, problem.Y, problem.X_test, None
+    X, Y, X_test, vectors, features = problem.X, problem.Y, problem.X_test, None, question.features
     if problem.read is not None:
         X, vectors, X_test = filled(*problem.read)
     if name == "enzyme_ec":
-        X, X_test = _substrings(X, X_test)
+        X, X_test, name_of_features = substrings(X, Y, X_test, problem.taxonomy)
+        features = f"{features}: {name_of_features}"
     most = most or question.most
     split = "given split"
     if most is not None and most < Y.shape[0]:
@@ -152,7 +155,7 @@ def make(name: str, most: int | None = None) -> Experiment:
     part = Part.of(X, Y, X_test, problem.Y_test)
     how: dict[str, Any] = {"measure": question.measure, "settings": question.settings, "exclude": excluded}
     how["vectors"] = vectors
-    return Experiment(name, tax, (part,), split, question.features, **how)
+    return Experiment(name, tax, (part,), split, features, **how)
 
 
 def filled(X: Any, X_test: Any) -> tuple[Any, DenseFeatures, Any]:
@@ -161,11 +164,11 @@ def filled(X: Any, X_test: Any) -> tuple[Any, DenseFeatures, Any]:
     return values.transform(X), DenseFeatures(), values.transform(X_test)
 
 
-def _substrings(X: Any, X_test: Any) -> tuple[Any, Any]:
-    from linnaeus.features.named import string_features
-
-    features = string_features("spectrum:4", min_df=2)
-    return features.fit_transform(list(X)), features.transform(list(X_test))
+def substrings(X: Any, Y: Any, X_test: Any, taxonomy: Taxonomy) -> tuple[Any, Any, str]:
+    """Matrices of sequences, and the name of the features, chosen as `linnaeus shootout` does."""
+    name, features = choose_features(list(X), Y, taxonomy, default_features("sequence"))
+    assert features is not None
+    return features.fit_transform(list(X)), features.transform(list(X_test)), name
 
 
 def summary(found: dict[str, Any]) -> dict[str, Any]:

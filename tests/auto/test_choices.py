@@ -354,6 +354,29 @@ def test_terms_of_one_document_are_tried_where_documents_are_few(monkeypatch) ->
     assert given["words and wordllama"].features.min_df == 3
 
 
+def test_longer_substrings_of_sequences_are_tried_unless_there_are_very_many_letters() -> None:
+    usual, few = default_features("sequence"), default_features("sequence", min_df=7)
+    names = ["substrings of up to 4", "substrings of up to 5"]
+    some = sparse.csr_array((3, 5))
+    longer = feature_variants(usual, some, 0, 1_000, length=300)
+    assert [(longer[name].ngram_range, longer[name].min_df) for name in names] == [((1, 4), 2), ((1, 5), 3)]
+    given = feature_variants(few, some, 0, 1_000, length=300)
+    assert [given[name].min_df for name in names] == [7, 7]
+    assert not set(names) & set(feature_variants(usual, some, 0, 100_000, length=300))
+    for other in (default_features("sequence", ngram_range=(1, 2)), TextFeatures(analyzer="char", ngram_range=(1, 3))):
+        assert not set(names) & set(feature_variants(other, some, 0, 1_000, length=300))
+
+
+def test_classes_told_by_five_letters_are_learned_from_substrings_of_five() -> None:
+    rng = np.random.default_rng(0)
+    marks = {label: "".join(rng.permutation(list("ABCDE"))) for label in LEAVES}
+    y = [LEAVES[i] for i in rng.integers(len(LEAVES), size=300)]
+    X = ["".join([*rng.choice(list("ABCDE"), size=40), marks[label], *rng.choice(list("ABCDE"), 40)]) for label in y]
+    auto = AutoClassifier(TAX, budget=1e6, features=default_features("sequence"))
+    auto.fit(X, y, models=["OneVsRestSVM"], tuned=("features",))
+    assert auto.report_.chosen.candidate.features == "substrings of up to 5"
+
+
 def test_cuts_are_tried_where_labels_are_whole_paths_but_not_single_labels() -> None:
     X, y = one_label(420)
     Y = TAX.indicator(y)

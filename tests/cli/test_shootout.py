@@ -89,6 +89,20 @@ def _features_of(command: str, documents: Dataset, **more):
     )
 
 
+def test_the_next_command_counts_the_substrings_of_the_run() -> None:
+    sequences = ["ABCABCAB", "ABCAABCC", "BCABCABC", "CABCABCA"]
+    documents = Dataset(sequences=sequences, source="a.csv")
+    for given in ([], ["--min-df", "2"], ["--min-df", "1"]):
+        arguments = ["shootout", "-d", "a.csv", *given]
+        usual = _features_of(train_command(arguments, Run(model="RRSVM", status="done")), documents, model={})
+        variants = feature_variants(usual, usual.fit_transform(sequences), 0, n_docs=4, length=8.0)
+        for name in {"log2 weighting", "substrings of up to 4", "substrings of up to 5"} & set(variants):
+            command = train_command(arguments, Run(model="RRSVM", status="done"), variant=name)
+            again = _features_of(command, documents, model={})
+            assert repr(again) == repr(variants[name]), name
+        assert "substrings of up to 5" in variants
+
+
 @pytest.mark.parametrize("clip", [None, 1.5])
 def test_the_next_command_has_the_map_of_the_run(clip: float | None) -> None:
     rng = np.random.default_rng(0)

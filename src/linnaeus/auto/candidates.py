@@ -62,6 +62,8 @@ __all__ = [
     "RARE",
     "READ",
     "TEXTS",
+    "UP_TO_4",
+    "UP_TO_5",
     "VALUES",
     "AutoReport",
     "Candidate",
@@ -95,6 +97,7 @@ LEARN = ("given", "closed", "frontier")
 PLAIN, LOG2, CHARS, MAP = "as they are", "log2 weighting", "characters", "rbf map"
 PROFILES, PROFILE_MAP = "profiles", "profile rbf map"  # of dense vectors relative to their own mean and length
 BESIDE = "side by side"  # the kind of several variants for dense vectors in one matrix
+UP_TO_4, UP_TO_5 = "substrings of up to 4", "substrings of up to 5"  # of sequences, usually of up to 3
 RARE, COMMON = "all terms", "all terms, idf"  # those of one document too; and words of nearly all documents fade out
 EMBEDDED, EMBEDDED_CHARS = "words and wordllama", "words, characters and wordllama"
 TEXTS = "texts"  # no features: documents as they were read, for models that take them, or make features themselves
@@ -114,6 +117,7 @@ _USUAL_C = {"OneVsRestLogistic": 10.0, "RRLogistic": 10.0, "SoftmaxRegression": 
 _STRUCTURED_NODES = 2_000  # above, the first pass of a structured model, which is always made, may outlast a search
 _SHORT = 50  # mean number of characters of texts up to which n-grams of characters are tried,
 _SHORTER, _CHARACTERS = 200, 3_000_000  # or up to which they are where all texts together have no more characters
+_LETTERS = 20_000_000  # of all sequences together up to which longer substrings are tried: 80 bytes each in a matrix
 _NARROW = 2_000  # features of sparse vectors up to which a map is tried
 _FEW_PER_LABEL, _FEW_FOR_VECTORS = 100, 20_000  # documents of a label, and in all, up to which an embedding is tried
 _USUAL_DF, _FEW_FOR_TERMS = 2, 20_000  # documents of a usual term, and in all, up to which terms of one are tried
@@ -342,6 +346,11 @@ def feature_variants(
             if n_docs <= _FEW_FOR_CHARS:
                 beside = partial(EmbeddedText, characters=_CHARS_BESIDE, random_state=seed)
                 variants[EMBEDDED_CHARS] = lambda: beside(clone(every), "wordllama")
+        of_sequences = (features.analyzer, features.ngram_range, features.lowercase) == ("char", (1, 3), False)
+        if of_sequences and n_docs * length <= _LETTERS:
+            fewer = 3 if features.min_df == _USUAL_DF else features.min_df  # a third of the substrings is left out
+            variants[UP_TO_4] = lambda: clone(features).set_params(ngram_range=(1, 4))
+            variants[UP_TO_5] = lambda: clone(features).set_params(ngram_range=(1, 5), min_df=fewer)
         short = length <= _SHORT or (length <= _SHORTER and n_docs * length <= _CHARACTERS)
         if short and features.analyzer == "word" and features.stop_words is None:
             variants[CHARS] = lambda: clone(features).set_params(**parse_analyser("chars:2-5"))

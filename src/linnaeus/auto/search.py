@@ -53,6 +53,8 @@ from linnaeus.auto.candidates import (
     RARE,
     READ,
     TEXTS,
+    UP_TO_4,
+    UP_TO_5,
     AutoReport,
     Candidate,
     FeatureVariants,
@@ -124,7 +126,7 @@ _LARGEST_LAST = 0.4  # share of the budget that the last fit of a candidate may 
 _OVER = 1.1  # times the budget that the last fit may end at, where others took longer than was forecast
 _SMALL_LAST = 0.1  # share of the budget that a last fit may always take: a far worse model would be a bad bargain
 _OVER_USUAL = 1.5  # the same where nobody gave a budget: a clearly worse model would be a bad bargain for some seconds
-_TERMS = PLAIN, RARE, COMMON  # words of texts
+_TERMS = PLAIN, RARE, COMMON, UP_TO_4, UP_TO_5  # words of texts, or substrings of sequences
 _WORDS = *_TERMS, CHARS, EMBEDDED, EMBEDDED_CHARS  # features that see different parts of texts
 _FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how far below the best they may be
 _ROUNDING = 1e-9  # of the differences of values

@@ -313,7 +313,11 @@ class AnalyserOptions(Group):
         ),
     ] = None
     ngrams: Annotated[
-        str | None, _features("--ngrams", help="Number of words in a term: 1-2 for words and pairs (default: 1).")
+        str | None,
+        _features(
+            "--ngrams",
+            help="Number of words in a term: 1-2 for words and pairs (default: 1). Of letters of sequences: 1-3.",
+        ),
     ] = None
     stop_words: Annotated[
         str | None,

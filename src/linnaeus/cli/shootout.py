@@ -151,6 +151,8 @@ _TEXT_OPTIONS = {
     "log2 weighting": ["--weighting", "log2"],
     "all terms": ["--min-df", "1"],
     "all terms, idf": ["--min-df", "1", "--weighting", "idf"],
+    "substrings of up to 4": ["--ngrams", "1-4"],
+    "substrings of up to 5": ["--ngrams", "1-5"],
     "words and wordllama": ["--embedding", "wordllama"],
     "words, characters and wordllama": ["--embedding", "wordllama,characters=0.7"],
 }
@@ -179,12 +181,14 @@ def train_command(arguments: list[str], run: Run, variant: str = "") -> str:
     settings += _TEXT_OPTIONS.get(variant, [])
     if variant == "characters":  # instead of the words, or groups of words, that were given
         kept = _without(kept, {"--analyser", "--analyzer", "--ngrams"})
-    elif variant.endswith("wordllama") and _given(kept, "--min-df") in (None, str(_USUAL_DF)):
-        settings += ["--min-df", "1"]  # terms of one document too, unless another number was given
+    elif variant in _TERMS_OF and _given(kept, "--min-df") in (None, str(_USUAL_DF)):
+        settings += ["--min-df", _TERMS_OF[variant]]  # unless another number was given
     return shlex.join(["linnaeus", "train", *kept, "--model", run.model, *settings, "--output", "model"])
 
 
 _USUAL_DF = 2
+# Documents of a term where no other number is given.
+_TERMS_OF = {"words and wordllama": "1", "words, characters and wordllama": "1", "substrings of up to 5": "3"}
 
 
 def _without(arguments: list[str], names: set[str]) -> list[str]:

@@ -268,7 +268,7 @@ def _usual_features(documents: Dataset, reading: Reading, parameters: Mapping[st
 
     given = {"fields": weighted_fields(reading.text), "categorical": reading.categorical, **parameters}
     given = {name: value for name, value in given.items() if value is not None and value != []}
-    allowed = {"text": set(given), "sequence": {"min_df"}}.get(documents.kind, set())
+    allowed = {"text": set(given), "sequence": {"min_df", "weighting", "ngram_range"}}.get(documents.kind, set())
     useless = sorted(set(given) - allowed)
     if useless:
         option = {"fields": "--text", "min_df": "--min-df", **TERM_OPTIONS}.get(useless[0], f"--{useless[0]}")

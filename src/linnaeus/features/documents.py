@@ -390,7 +390,8 @@ def default_features(kind: str, **options: Any) -> Any:
     if kind == "text":
         return TextFeatures(**{"min_df": 2, "sublinear_tf": options.get("weighting") != "log2", **options})
     if kind == "sequence":
-        usual = {"analyzer": "char", "ngram_range": (1, 3), "lowercase": False, "min_df": 2, "sublinear_tf": True}
+        usual = {"analyzer": "char", "ngram_range": (1, 3), "lowercase": False, "min_df": 2}
+        usual["sublinear_tf"] = options.get("weighting") != "log2"
         return TextFeatures(**{**usual, **options})
     if kind == "dense":
         return DenseFeatures(**options)
