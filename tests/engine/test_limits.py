@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from linnaeus.engine import Forecast, format_bytes, own_memory, parse_bytes, plan_memory
@@ -47,6 +47,7 @@ def test_sizes_for_people_are_within_a_percent(n_bytes) -> None:
 
 
 @given(FORECASTS, st.integers(1, 12000))
+@example(Forecast({}, {"panels": 1}, n_workers=1, weights=1, merging=1, now=0), 1)
 def test_a_plan_stays_below_its_limit_or_says_that_none_does(forecast, limit) -> None:
     options = [
         replace(forecast, n_workers=n, on_disk=disk) for n in range(1, forecast.n_workers + 1) for disk in (False, True)

@@ -240,11 +240,12 @@ def plan_memory(forecast: Forecast, limit: int | None, *, fewer_workers: bool = 
     """
     if limit is None or forecast.peak <= limit:
         return forecast
-    least = smaller = replace(forecast, on_disk=True) if forecast.merging < forecast.weights else forecast
-    while smaller.peak > limit and fewer_workers and smaller.n_workers > 1:
-        least = smaller = replace(smaller, n_workers=smaller.n_workers - 1)
-    if smaller.peak <= limit:
-        return smaller
+    workers = range(forecast.n_workers, 0, -1) if fewer_workers else [forecast.n_workers]
+    plans = [replace(forecast, n_workers=n, on_disk=on_disk) for n in workers for on_disk in (False, True)]
+    for plan in plans:
+        if plan.peak <= limit:
+            return plan
+    least = min(plans, key=lambda plan: plan.peak)
     how = "memory-mapped documents (`linnaeus data convert`) or fewer features take less"
     raise ParameterError(
         f"The memory limit is {format_bytes(limit)}, but the fit takes at least {format_bytes(least.peak)} ({least}); "
