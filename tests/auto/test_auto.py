@@ -317,6 +317,17 @@ def test_a_joint_model_alone_begins_at_its_flat_end_and_ends_where_it_is_best() 
     assert {one.candidate.pull for one in fixed.tried} == {0.0}
 
 
+def test_a_joint_model_alone_has_the_C_of_the_flat_model_before_its_pull_is_followed() -> None:
+    evaluator = Fixed(lambda candidate, n_docs: 0.6 - 0.05 * abs(np.log10(candidate.C) + 1))
+    run = begun(evaluator)
+    run.models = ["RRSVM"]
+    run.run()
+    whole = [candidate for candidate, n_docs in evaluator.calls if n_docs == evaluator.n_learn]
+    pulled = next(i for i, candidate in enumerate(whole) if candidate.pull != float("inf"))
+    assert 0.1 in {candidate.C for candidate in whole[:pulled]}
+    assert whole[pulled].C == 0.1
+
+
 def test_a_joint_model_at_its_flat_end_is_tried_with_other_maps_before_its_pull_is_followed() -> None:
     values = {"as they are": 0.5, "rbf map": 0.6, "wider rbf map": 0.5, "rbf map of 2,000 landmarks": 0.7}
     evaluator = Fixed(lambda candidate, n_docs: values[candidate.features] + 0.01 * (candidate.pull == 10.0))

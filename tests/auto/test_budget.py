@@ -94,6 +94,15 @@ def test_seconds_of_a_joint_model_are_forecast_by_the_growth_of_the_flat_one() -
     assert search._forecast(joint.candidate, 9000) == pytest.approx(145.0)
 
 
+def test_seconds_of_a_joint_model_that_shares_weights_are_not_those_of_its_flat_end() -> None:
+    search = begun("hierarchical_f1", 1000.0)
+    joint = known(search, "RRSVM", 9000, 60.0).candidate
+    end = replace(joint, pull=float("inf"))
+    search.tried.append(replace(search.tried[-1], candidate=end, seconds=5.0, fitting=5.0))
+    assert search._forecast(replace(joint, C=3.0), 9000) == pytest.approx(60.0)
+    assert search._forecast(replace(end, C=3.0), 9000) == pytest.approx(5.0)
+
+
 def test_the_usual_budget_follows_the_flat_fit_with_the_features_that_take_longest() -> None:
     search = begun("hierarchical_f1", 30.0)
     flat, n_docs = search.tried[0], search.evaluator.n_learn

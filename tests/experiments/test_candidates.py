@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from linnaeus import registry
+from linnaeus.auto.candidates import make_model
 from linnaeus.experiments import candidates
 from linnaeus.experiments.candidates import RunForecast, extrapolate, flat_models, forecast, pilot, shares, why_not
 from tests.contracts.configurations import ONE_LABEL
@@ -48,6 +49,17 @@ def test_a_run_with_a_search_takes_longer_than_one_without() -> None:
     assert forecast(toy(), "RRSVM", found, 1.0).likely > forecast(toy(), "Hieron", found, 1.0).likely
     assert forecast(toy(n_parts=3), "RRSVM", found, 1.0).least > 2 * forecast(toy(), "RRSVM", found, 1.0).least
     assert forecast(toy(), "RRSVM", found, 2.0).least == 2 * forecast(toy(), "RRSVM", found, 1.0).least
+
+
+def test_a_pilot_of_a_joint_model_is_of_its_flat_end_where_its_search_begins(monkeypatch) -> None:
+    made = []
+    monkeypatch.setattr(
+        "linnaeus.experiments.candidates.make_model",
+        lambda candidate, *given, **more: made.append(candidate) or make_model(candidate, *given, **more),
+    )
+    pilot(toy(n_docs=100), "RRSVM", 1.0)
+    pilot(toy(n_docs=100), "OneVsRestSVM", 1.0)
+    assert {(one.model, one.pull) for one in made} == {("RRSVM", float("inf")), ("OneVsRestSVM", None)}
 
 
 def test_pilots_are_of_growing_size() -> None:

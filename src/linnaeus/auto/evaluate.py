@@ -33,6 +33,7 @@ from linnaeus.auto.candidates import (
     MAP,
     MIXTURE,
     PLAIN,
+    PULLS,
     READ,
     VALUES,
     Candidate,
@@ -349,7 +350,8 @@ class Evaluator:
         kernel = self.fixed.get("kernel", "linear") != "linear"  # every document has length 1 there
         scale = 1.0 if kernel else self.scale(candidate.features)
         usual_tol = parameters_of(candidate.model).get("tol") == _USUAL_TOL
-        rough = {"tol": _TOL} if usual_tol and candidate.model != "RRLogistic" else {}  # 1% costs it a point
+        costs = candidate.model == "RRLogistic" and candidate.pull != PULLS[-1]  # 1% costs it a point
+        rough = {"tol": _TOL} if usual_tol and not costs else {}
         usual = {"random_state": self.seed, "n_jobs": self.n_jobs, **rough, **self.fixed, **more}
         return make_model(candidate, self.taxonomy, scale, **usual)
 

@@ -424,7 +424,7 @@ class Search:
         ):
             known = [one for one in self.tried if same(one)]
             if known:
-                near = max(known, key=lambda one: one.n_docs)
+                near = max(known, key=lambda one: (_shares(one.candidate) == _shares(candidate), one.n_docs))
                 parts = parts_of(candidate.features)
                 if len(parts) > len(parts_of(near.candidate.features)):
                     return sum(self._forecast(replace(candidate, features=part), n_docs) for part in parts)
@@ -449,7 +449,7 @@ class Search:
         elif own is not None:
             power = own
         else:
-            usual = _JOINT_POWER if outcome.candidate.pull is not None else _POWER
+            usual = _JOINT_POWER if _shares(outcome.candidate) else _POWER
             power = usual if flat is None else min(flat, usual)
         return float((n_docs / outcome.n_docs) ** min(max(power, _LEAST_POWER), _MOST_POWER))
 
@@ -540,11 +540,12 @@ class Search:
             name = self.evaluator.measure.replace("_", " ")
             self.notes.append(f"All candidates have the same held-out {name}, {last[0].value:.4f}; the first is taken.")
         n_stopped = sum(one.stopped for one in self.tried)
-        if self.n_skipped or n_stopped:
+        ended = [_count(self.n_skipped, "candidate") + " left out"] if self.n_skipped else []
+        ended += [_count(n_stopped, "fit") + " stopped early"] if n_stopped else []
+        if ended:
             self.notes.append(
-                f"The budget ended the search: {_count(self.n_skipped, 'candidate')} left out and "
-                f"{_count(n_stopped, 'fit')} stopped early, so that a run on a faster or slower machine may choose "
-                "otherwise."
+                f"The budget ended the search: {' and '.join(ended)}, so that a run on a faster or slower machine may "
+                "choose otherwise."
             )
 
     def _first(self, model: str, features: str = PLAIN, learn: str | None = None) -> Candidate:
@@ -604,7 +605,8 @@ class Search:
                 break
             place = rest[0].candidate.place
             done.add(place)
-            for axis in ("pull", "C") if rest[0].candidate.pull == PULLS[-1] else ("C", "pull"):
+            # From the flat end, C is followed where fits are cheap, and once more where the pull is best.
+            for axis in ("C", "pull", "C") if rest[0].candidate.pull == PULLS[-1] else ("C", "pull"):
                 self._follow(next(one for one in self._ranked() if one.candidate.place == place), axis)
 
     def _improve_features(self, done: set[Place], *, maps: bool) -> None:
@@ -987,6 +989,11 @@ def _count(n: int, noun: str) -> str:
 
 def _value(outcome: Outcome) -> float:
     return outcome.value
+
+
+def _shares(candidate: Candidate) -> bool:
+    """Whether nodes of a joint model share weights: it takes longer than its flat end, which is a flat model."""
+    return candidate.pull is not None and candidate.pull != PULLS[-1]
 
 
 def _same(one: Outcome, other: Outcome) -> bool:

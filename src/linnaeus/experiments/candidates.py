@@ -25,7 +25,7 @@ import numpy as np
 from sklearn.base import clone
 
 from linnaeus import registry
-from linnaeus.auto.candidates import FAMILIES, Candidate, make_model, parameters_of
+from linnaeus.auto.candidates import FAMILIES, PULLS, Candidate, make_model, parameters_of
 from linnaeus.auto.evaluate import squared_length
 from linnaeus.auto.search import LEAST_BUDGET
 from linnaeus.engine import format_bytes, single_blas_thread
@@ -264,7 +264,9 @@ def pilot(experiment: Experiment, name: str, seconds: float) -> tuple[list[tuple
     usual = {"random_state": experiment.seed, "n_jobs": 1, "max_time": max(seconds, 1.0)}
     settings = {**usual, **experiment.settings.get(name, {})}
     X = part.X if experiment.vectors is None else clone(experiment.vectors).fit_transform(part.X)
-    candidate, scale = Candidate(name, C=1.0 if "C" in parameters_of(name) else None), squared_length(X)
+    known, scale = parameters_of(name), squared_length(X)
+    # The search of a joint model begins at its flat end.
+    candidate = Candidate(name, C=1.0 if "C" in known else None, pull=PULLS[-1] if "pull" in known else None)
     fits: list[tuple[int, float]] = []
     began = time.perf_counter(), time.process_time()
     with single_blas_thread(), warnings.catch_warnings():

@@ -141,15 +141,29 @@ def test_under_a_root_that_cannot_move_nodes_are_one_vs_rest(loss, kind) -> None
 
 @each_loss
 @pytest.mark.parametrize("kind", ["sparse", "dense"])
-def test_with_an_infinite_pull_every_label_of_a_tree_is_learned_alone(loss, kind) -> None:
+@pytest.mark.parametrize("shape", ["tree", "dag", "graph"])
+def test_with_an_infinite_pull_every_label_is_learned_alone(loss, kind, shape) -> None:
+    tax = graph() if shape == "graph" else taxonomy(shape)
     X, labels = documents(taxonomy())
     X = rows_of(X.toarray(), kind)
-    flat = {"taxonomy": taxonomy(), "tol": 1e-5, "max_iter": 20000, "random_state": 0}
+    flat = {"taxonomy": tax, "tol": 1e-5, "max_iter": 20000, "random_state": 0}
     expected = (OneVsRestLogistic(**flat) if loss == "logistic" else OneVsRestSVM(loss=loss, **flat)).fit(X, labels)
-    model = fitted(loss, taxonomy(), X, labels, pull=float("inf"), tol=1e-5)
-    assert model.objective_ == pytest.approx(expected.objective_, rel=2e-5)
-    columns = columns_of(model, expected.classes_)
-    np.testing.assert_allclose(model.decision_function(X)[:, columns], expected.decision_function(X), atol=0.05)
+    model = make_model(loss, pull=float("inf"), **flat).fit(X, labels)
+    assert (model.objective_, model.duality_gap_) == (expected.objective_, expected.duality_gap_)
+    np.testing.assert_array_equal(model.weights_, expected.weights_)
+    np.testing.assert_array_equal(model.intercept_, expected.intercept_)
+    np.testing.assert_array_equal(model.nodes_, expected.nodes_)
+    again = model.update(X[:1], labels[:1])  # solved with the inner vertices, from these weights
+    both = sparse.vstack([X, X[:1]]) if kind == "sparse" else np.vstack([X, X[:1]])
+    whole = make_model(loss, pull=float("inf"), **flat).fit(both, [*labels, labels[0]])
+    assert again.objective_ == pytest.approx(whole.objective_, rel=1e-4)
+
+
+def graph() -> Taxonomy:
+    """The tree of `taxonomy` as an undirected graph."""
+    tax = taxonomy()
+    edges = [(str(tax.names[v]), str(tax.names[u])) for u in range(tax.n_nodes) for v in tax.parents(u)]
+    return Taxonomy.from_edges(edges, kind="graph")
 
 
 @each_loss

@@ -100,8 +100,12 @@ def links_of(
 
     ``spawn="inner"`` gives labels with children a leaf of their own, ``"all"`` gives one to every label. ``root`` is
     the weight of the root's pull to zero, ``pull`` that of every inner vertex but nodes without documents and children.
+    An infinite pull makes the links of a leaf weigh 1 together, so that every label is learned as if it were alone.
     """
-    pull = min(pull, MOST_PULL)
+    if np.isinf(pull):
+        links = links_of(taxonomy, labels, spawn=spawn, root=root, pull=MOST_PULL)
+        links.leaves = [dict.fromkeys(leaf, 1.0 / len(leaf)) if leaf else leaf for leaf in links.leaves]
+        return links
     if taxonomy.kind == "graph":
         links = _graph_links(taxonomy, labels, root)
         links.anchor = [anchor + pull for anchor in links.anchor]

@@ -133,11 +133,12 @@ class RecursiveModel(LongFit, AllNodes):
     warm_start: bool
     _losses: tuple[str, ...]
     _joint: JointSolution | None = None
+    _alone: Problem | None = None  # of a fit of every label alone
     _device_joint: DeviceSolution | None = None
     _prior: LabelTexts | None = None  # of answer="all"
 
     def __getstate__(self) -> dict[str, object]:
-        passing = ("_joint", "_device_joint", "_prior")
+        passing = ("_joint", "_device_joint", "_prior", "_alone")
         return {key: value for key, value in super().__getstate__().items() if key not in passing}
 
     def _check_parameters(self) -> None:
@@ -189,9 +190,13 @@ class RecursiveModel(LongFit, AllNodes):
         clock = clock or Clock(self.max_time)
         Y = self._targets(problem, self.learn).tocsc()
         require_two_classes(problem, self.nodes_)
+        engine = get_engine(self.engine, self.n_jobs, gpu=self.loss in cg.LOSSES)
+        flat = np.isinf(self.pull) and self.schedule == "exact" and self.answer == "seen"
+        if flat and prior is None and start is None and not isinstance(engine, GPUEngine):
+            self._fit_alone(problem, on_trial=on_trial)
+            return
         layout = self._lay_out(problem)
         labels, network = self.nodes_[layout.order], layout.network
-        engine = get_engine(self.engine, self.n_jobs, gpu=self.loss in cg.LOSSES)
         if isinstance(engine, GPUEngine):
             self._fit_on_device(problem, Y[:, labels], labels, layout, engine)
             engine.release_memory()  # recordings keep arrays of their own, which no later fit would use again
@@ -215,9 +220,23 @@ class RecursiveModel(LongFit, AllNodes):
             if start is not None:
                 self.n_touched_ = len(labels) if solver.state.sweep else 0
             self._joint = JointSolution(problem, labels, layout.groups, self.C, self.schedule, solver)
+            self._alone = None
             with self._block_store(None, plan) as store:
                 self._take_weights(solver, labels, store)
             solver.release()
+
+    def _fit_alone(self, problem: Problem, *, on_trial: bool) -> None:
+        """Every label on its own, by the solver of one-vs-rest models, which does not visit the inner vertices."""
+        from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic, OneVsRestSVM
+
+        kind = OneVsRestLogistic if self.loss == "logistic" else OneVsRestSVM
+        given = {key: value for key, value in self.get_params(deep=False).items() if key in kind().get_params()}
+        flat = kind(**given | {"checkpoint": None if on_trial else self.checkpoint})
+        flat._fit(problem)
+        self.nodes_, self.weights_, self.intercept_ = flat.nodes_, flat.weights_, flat.intercept_
+        self.n_iter_, self.time_limit_reached_ = flat.n_iter_, flat.time_limit_reached_
+        self.objective_, self.duality_gap_ = flat.objective_, flat.duality_gap_
+        self._joint, self._alone = None, problem
 
     @property
     def _link_options(self) -> _LinkOptions:
@@ -582,8 +601,8 @@ class RecursiveModel(LongFit, AllNodes):
 
     def _held_problem(self) -> Problem | None:
         """The documents of the fit, from memory or kept with the model."""
-        if self._joint is not None:
-            return self._joint.problem
+        if self._joint is not None or self._alone is not None:
+            return self._alone if self._joint is None else self._joint.problem
         kept = self.kept_
         if kept is None or kept.labels is None:
             return None
@@ -669,7 +688,7 @@ class RecursiveModel(LongFit, AllNodes):
 
         Saved, pickled and loaded models never hold them.
         """
-        self._joint = self._device_joint = None
+        self._joint = self._device_joint = self._alone = None
 
 
 def _leaf_weights(solver: JointSolver) -> tuple[FloatArray, FloatArray]:
@@ -731,7 +750,7 @@ class RRSVM(RecursiveModel):
     pull : float, default=0.0
         Weight of the pull of every inner node's weights towards zero, next to the weight 1 of the pull towards its
         parents. 0 shares as much as possible; the larger it is, the less nodes share, and ``float("inf")`` learns every
-        label alone, as `OneVsRestSVM` does (on trees with the same C).
+        label alone, as `OneVsRestSVM` does.
     class_weight : {"balanced"} or dict, default=None
         How much more the positive documents of a label count.
     schedule : {"exact", "levels", "colours", "all"}, default="exact"
@@ -862,7 +881,7 @@ class RRLogistic(RecursiveModel):
     pull : float, default=0.0
         Weight of the pull of every inner node's weights towards zero, next to the weight 1 of the pull towards its
         parents. 0 shares as much as possible; the larger it is, the less nodes share, and ``float("inf")`` learns every
-        label alone, as `OneVsRestSVM` does (on trees with the same C).
+        label alone, as `OneVsRestSVM` does.
     class_weight : {"balanced"} or dict, default=None
         How much more the positive documents of a label count.
     schedule : {"exact", "levels", "colours", "all"}, default="exact"
