@@ -229,9 +229,10 @@ class RecursiveModel(LongFit, AllNodes):
         """Every label on its own, by the solver of one-vs-rest models, which does not visit the inner vertices."""
         from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic, OneVsRestSVM
 
-        kind = OneVsRestLogistic if self.loss == "logistic" else OneVsRestSVM
-        given = {key: value for key, value in self.get_params(deep=False).items() if key in kind().get_params()}
-        flat = kind(**given | {"checkpoint": None if on_trial else self.checkpoint})
+        flat = OneVsRestLogistic() if self.loss == "logistic" else OneVsRestSVM()
+        common = flat.get_params().keys() & self.get_params(deep=False).keys()
+        flat.set_params(**{name: getattr(self, name) for name in common})
+        flat.checkpoint = None if on_trial else self.checkpoint
         flat._fit(problem)
         self.nodes_, self.weights_, self.intercept_ = flat.nodes_, flat.weights_, flat.intercept_
         self.n_iter_, self.time_limit_reached_ = flat.n_iter_, flat.time_limit_reached_
