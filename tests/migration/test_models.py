@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 from linnaeus import RRSVM, OneVsRestSVM, Pipeline, Taxonomy, TopDownSVM, calibrate, store
 from linnaeus.errors import LinnaeusError, ParameterError
@@ -71,6 +72,14 @@ def test_a_label_of_an_rr_model_is_solved_around_the_weights_of_its_parent() -> 
     model.weights_ = model.weights_ + 1.0
     found = migrate_model(model, REVISION, X, new, evaluate=False).model
     assert weights(found, "ab").mean() > 0.3
+
+
+@pytest.mark.parametrize("pull", [0.0, float("inf")])
+def test_a_migrated_rr_model_does_not_hold_the_documents_of_the_old_taxonomy(pull) -> None:
+    X, old, new = corpus()
+    found = migrate_model(RRSVM(OLD, pull=pull, random_state=0).fit(X, old), REVISION).model
+    with pytest.raises(NotFittedError, match="update needs the documents"):
+        found.update(X[:5], new[:5])
 
 
 def test_the_report_has_f1_before_and_after(fitted) -> None:

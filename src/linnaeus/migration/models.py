@@ -436,7 +436,8 @@ def _with_weights(
     inner: LinearTaxonomyClassifier, taxonomy: Taxonomy, origins: Sequence[NodeOrigin], W: FloatArray, b: FloatArray
 ) -> Any:
     """A copy of the model over the new taxonomy, without what belongs to the old one."""
-    kept = {name: value for name, value in inner.__dict__.items() if name not in ("_joint", "_prior", "kept_")}
+    of_documents = ("_joint", "_device_joint", "_alone", "_prior", "kept_")
+    kept = {name: value for name, value in inner.__dict__.items() if name not in of_documents}
     result = copy.copy(inner)
     result.__dict__ = dict(kept)
     result.drop_calibration()
