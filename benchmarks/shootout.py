@@ -56,13 +56,14 @@ EVERY_MODEL = (
 JOINT_OR_FLAT = (
     "`RRSVM` and `RRLogistic` contain the flat models: their search begins with `pull=inf`, which is the flat model, "
     "and follows the pull from there. Difference in points, with the p-value of the comparison with the best flat "
-    "model, corrected for all models."
+    "model, corrected for all models, then beside the flat model of the same loss. Empty: one of the two had no time."
 )
 BESIDE_TRAIN = (
     "The best cell of a column is read off the test documents; [`linnaeus train`](defaults.md) chooses on training "
     "documents, within its own budget. Asked for: never more than 0.5 points below the best single model, above it on "
     "half of the problems."
 )
+SAME_LOSS = {"RRSVM": "OneVsRestSVM", "RRLogistic": "OneVsRestLogistic"}
 OTHER_DOCUMENTS = {"medline_mesh": "not comparable: the shoot-out has 4,000 citations and labels on three levels"}
 SHOWN = ("hierarchical_f1", "micro_f1", "macro_f1", "example_f1", "subset_accuracy", "precision_at_1", "au_prc")
 
@@ -335,7 +336,15 @@ def _joint_row(name: str, one: dict[str, Any]) -> dict[str, Any] | None:
         "best flat model": f"{flat['model']} {100 * flat['measures'][main]:.1f}",
         "best of RRSVM and RRLogistic": f"{best['model']} {100 * best['measures'][main]:.1f}",
         "difference": f"{difference:+.1f}{chance}",
+        **{f"{model} - {other}": _less(one, model, other) for model, other in SAME_LOSS.items()},
     }
+
+
+def _less(one: dict[str, Any], model: str, other: str) -> str:
+    """The difference of two models in points; empty where one of them was not measured."""
+    value = {run["model"]: run["measures"].get(_main(one)) for run in one["runs"]}
+    first, second = value.get(model), value.get(other)
+    return "" if first is None or second is None else f"{100 * (first - second):+.1f}"
 
 
 def _train_row(name: str, one: dict[str, Any], trained: dict[str, dict[str, Any]]) -> dict[str, Any] | None:
