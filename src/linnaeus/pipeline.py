@@ -352,7 +352,7 @@ class Pipeline(BaseEstimator):
         """
         model: TaxonomyClassifier = self._fitted
         features: Any = self.features_
-        if hasattr(features, "vectors"):  # a kernel map, which fills every column of every document
+        while hasattr(features, "vectors"):  # a kernel map, which fills every column of every document
             features = getattr(features, "features_", None)
         if not getattr(features, "columns_are_terms", True):  # as those of an embedding
             known: IntArray = features.known_terms(documents)

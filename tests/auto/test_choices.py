@@ -29,6 +29,28 @@ def one_label(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, np.array(LEAVES)[(X + 0.3 * rng.normal(size=X.shape)).argmax(axis=1)]
 
 
+def test_folds_have_the_widths_and_scales_of_the_quarter_also_after_a_search_was_resumed() -> None:
+    """What was measured on the quarter is not made again then, so that folds came first and chose for themselves."""
+    X, labels = sets(420)
+    Y = TAX.indicator(labels)
+
+    def begun() -> Search:
+        variants = feature_variants(DenseFeatures(), X, 0)
+        evaluator = Evaluator(X, Y, TAX, variants, splits_of(Y, 0), "average_precision", 0)
+        return Search(evaluator, 1e9, lambda line: None, ["OneVsRestSVM"])
+
+    candidate, found = Candidate("OneVsRestSVM", "rbf map", 1.0, "given"), []
+    for resumed in (False, True):
+        search = begun()
+        outcome = search.measure(candidate, search.evaluator.n_learn, must=True)
+        if resumed:
+            search = begun()
+        assert outcome is not None
+        folded = search._folded(outcome)
+        found.append((folded.value, search.evaluator.widths, search.evaluator.scale("rbf map")))
+    assert found[0] == found[1]
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", MODELS)
 def test_every_registered_model_can_be_the_only_one(name: str) -> None:

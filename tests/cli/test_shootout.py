@@ -196,6 +196,18 @@ def test_the_map_of_a_shootout_is_in_its_command(linnaeus, tmp_path, monkeypatch
     assert trained.code == 0, trained.err
 
 
+def test_profiles_that_are_given_are_kept(linnaeus, tmp_path) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4)).round(3)
+    rows = [f"{a},{b},{c},{d},{'up' if a < b else 'down'}" for a, b, c, d in X]
+    (tmp_path / "a.csv").write_text("\n".join(["w,x,y,z,label", *rows]) + "\n")
+    given = ["-d", tmp_path / "a.csv", "--models", "BSVM", "--budget", "20s", "--features", "profiles"]
+    result = linnaeus("shootout", *given, "-o", tmp_path / "report")
+    assert result.code == 0, result.err
+    found = json.loads((tmp_path / "report" / "shootout.json").read_text())
+    assert found["problem"]["features"] == "DenseFeatures(profiles=True)"
+    assert found["runs"][0]["features"] == "as they are"
+
+
 def test_a_given_test_file_is_measured_on(linnaeus, files) -> None:
     lines = (files / "docs.jsonl").read_text().splitlines()
     (files / "train.jsonl").write_text("\n".join(lines[:28]) + "\n")

@@ -7,8 +7,8 @@ import pytest
 
 from linnaeus import RRSVM, Pipeline, Taxonomy, store
 from linnaeus.errors import DataError, ParameterError
-from linnaeus.features import DenseFeatures, KernelMap, SideBySide
-from linnaeus.features.named import side_by_side
+from linnaeus.features import DenseFeatures, FillMissing, KernelMap, SideBySide
+from linnaeus.features.named import is_side_by_side, side_by_side
 
 TAX = Taxonomy.from_edges([("root", "A"), ("root", "B"), ("A", "AA"), ("A", "AB"), ("B", "BA")])
 PARTS = DenseFeatures(profiles=True), KernelMap(DenseFeatures(), 20, gamma=0.3)
@@ -27,6 +27,34 @@ def test_the_product_of_two_documents_is_the_sum_of_those_of_the_parts_each_with
     wanted = sum(V @ V.T / np.square(V).sum(axis=1).mean() for V in parts)
     np.testing.assert_allclose(Z @ Z.T, wanted, atol=1e-5)
     np.testing.assert_allclose(np.square(Z).sum(axis=1).mean(), 2.0, rtol=1e-5)
+
+
+@pytest.mark.parametrize("missing", ["mean", "median", "zero"])
+def test_explanations_are_of_the_document_that_the_parts_see(missing) -> None:
+    X, _ = documents()
+    both = SideBySide([DenseFeatures(missing, profiles=True), KernelMap(DenseFeatures(missing), 20, gamma=0.3)]).fit(X)
+    np.testing.assert_allclose(both.map(both.vectors(X)), both.transform(X), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ([DenseFeatures("zero"), KernelMap(DenseFeatures(), 5)], "fill missing values by mean and by zero"),
+        ([FillMissing(), DenseFeatures()], "expected DenseFeatures, or a KernelMap of them"),
+        ([KernelMap(FillMissing()), DenseFeatures()], "expected DenseFeatures, or a KernelMap of them"),
+        ([SideBySide(PARTS), DenseFeatures()], "expected DenseFeatures, or a KernelMap of them"),
+        (["rbf", "profiles"], "parts has 'rbf'"),
+    ],
+)
+def test_parts_that_no_folder_could_hold_are_refused(parts, message) -> None:
+    with pytest.raises(ParameterError, match=message):
+        SideBySide(parts).fit(documents()[0])
+
+
+def test_a_plus_in_a_number_does_not_separate_features() -> None:
+    assert not is_side_by_side("rbf:60,gamma=1e+1")
+    first, second = side_by_side("rbf:60,gamma=1e+1+rbf:5,gamma=0.5").parts
+    assert (first.gamma, second.n_components) == (10.0, 5)
 
 
 def test_a_document_has_the_same_columns_in_every_batch_as_in_training() -> None:

@@ -151,6 +151,8 @@ class Evaluator:
     # Width and clipping of each kind of map: chosen once, so that curves and C mean the same in the last fit.
     widths: dict[str, tuple[float, float | None]] = field(default_factory=dict)
     _last: tuple[Place, int, TaxonomyClassifier] | None = None  # of a model that can be fitted further
+    # Of folds: the evaluator whose widths and scales they have, also where an earlier run has measured with it.
+    _quarter: Evaluator | None = None
 
     def __post_init__(self) -> None:
         self.rows = np.concatenate([held for _, held in self.splits])  # held-out documents
@@ -213,7 +215,7 @@ class Evaluator:
             return features
         kind = map_kind(variant)
         if kind not in self.widths:  # before any fit: its seconds are not those of a fit with a map
-            learn = self.splits[0][0]
+            learn = (self._quarter or self).splits[0][0]
             small = clone(features).set_params(n_components=1)
             small.fit(take_documents(self.documents, learn), self.taxonomy.close(self.Y[learn], keep_root=False))
             self.widths[kind] = small.gamma_, small.clip_
@@ -237,7 +239,9 @@ class Evaluator:
                 X_held = made.transform(given_held)
             self.matrices[variant, part] = X, X_held
             self.seconds[variant] = self.seconds.get(variant, 0.0) + time.perf_counter() - began
-        if variant not in self.scales:
+        if variant not in self.scales and self._quarter is not None:
+            self.scales[variant] = self._quarter.scale(variant)
+        elif variant not in self.scales:
             self.scales[variant] = 1.0 if variant in READ else squared_length(self.matrices[variant, part][0])
         return self.matrices[variant, part]
 
@@ -266,7 +270,9 @@ class Evaluator:
     def out_of_fold(self) -> Evaluator:
         """The same with every document held out once, in three folds."""
         splits = [(train, test) for train, test in kfold(self.Y, _OUT_OF_FOLD, random_state=self.seed) if len(test)]
-        return replace(self, splits=splits, matrices={}, seconds={}, scales=dict(self.scales), _last=None)
+        return replace(
+            self, splits=splits, matrices={}, seconds={}, scales=dict(self.scales), _last=None, _quarter=self
+        )
 
     # -- a candidate ---------------------------------------------------------------------------------------------------
 
@@ -294,9 +300,9 @@ class Evaluator:
     def mix(self, sources: list[Outcome], like: Candidate | None = None, *, rough: bool = False) -> Outcome:
         """Measure a mixture of candidates by their held-out scores; nothing is fitted but the weights.
 
-        C is chosen from three values, unless a mixture is given; the largest is tried only if the smallest is worse
-        than the one between. Where the first suggestion counts, it is not chosen: few weights are learned. ``rough``:
-        with the usual C alone.
+        C is chosen from three values, unless a mixture is given; the largest is tried only if the smallest is not
+        better than the one between. Where the first suggestion counts, it is not chosen: few weights are learned.
+        ``rough``: with the usual C alone.
         """
         if like is not None:
             assert like.C is not None
@@ -311,6 +317,11 @@ class Evaluator:
 
     def _mixed(self, sources: list[Outcome], C: float, learn: str) -> Outcome:
         began = time.perf_counter()
+        front = {one.candidate.features for one in sources}
+        given = (name for name in (*READ, PLAIN) if name in self.variants)  # what all make features of
+        features = front.pop() if len(front) == 1 else next(given)
+        if features == VALUES:
+            self._check_values()
         held_out = {f"source {i + 1}": one.held for i, one in enumerate(sources) if one.held is not None}
         with single_blas_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -323,11 +334,6 @@ class Evaluator:
             back = np.searchsorted(mixed.documents, self.rows)
             own = None if mixed.own is None else self._as_given(mixed.own[back], mixed, False)
             held = replace(mixed, S=mixed.S[back], Y=mixed.Y[back], documents=self.rows, own=own)
-            front = {one.candidate.features for one in sources}
-            given = (name for name in (*READ, PLAIN) if name in self.variants)  # what all make features of
-            features = front.pop() if len(front) == 1 else next(given)
-            if features == VALUES:
-                self._check_values()
             kind = learn if learn == FIRST else None
             candidate = Candidate(MIXTURE, features, C, kind, sources=tuple(one.candidate for one in sources))
             way = "softmax" if self.one_label else "project"

@@ -838,7 +838,8 @@ class Search:
         try:
             outcome = where.mix(sources, rough=rough)
         except LinnaeusError as refusal:
-            self.notes.append(f"A mixture was left out: {refusal}")
+            note = f"A mixture was left out: {refusal}"
+            self.notes += [] if note in self.notes else [note]
             return None
         seconds = time.perf_counter() - began
         n_pairs = self._pairs(sources) * len(where.rows) / len(self.evaluator.rows)

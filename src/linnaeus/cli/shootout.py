@@ -287,8 +287,8 @@ def _experiment(
     taken: list[str] = []
     names: list[str] = []
     # The search of each model chooses what becomes of dense vectors: standardised ones, profiles, or maps of these.
-    vectors = features if isinstance(features, DenseFeatures) else None
-    usual = features is None or isinstance(features, DenseFeatures | TextFeatures)  # others were given by name
+    vectors = features if isinstance(features, DenseFeatures) and not features.profiles else None
+    usual = features is None or vectors is not None or isinstance(features, TextFeatures)  # others were given by name
 
     def choose(rows: Any, labels: CSR) -> Transformer | None:
         name, made = choose_features(rows, labels, tax, features, measure=how["measure"], seed=how["seed"])

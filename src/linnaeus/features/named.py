@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from linnaeus.errors import ParameterError, nearest
@@ -183,8 +184,13 @@ def is_side_by_side(text: str) -> bool:
     >>> is_side_by_side("rbf:800+profiles"), is_side_by_side("rbf:800"), is_side_by_side("my+folder")
     (True, False, False)
     """
-    first, *others = text.split("+")
+    first, *others = _parts(text)
     return bool(others) and (is_kernel_map(first) or is_profiles(first))
+
+
+def _parts(text: str) -> list[str]:
+    """What stands side by side; a "+" before a digit is that of a number, as in "rbf:60,gamma=1e+1"."""
+    return re.split(r"\+(?!\d)", text)
 
 
 def side_by_side(text: str, features: DenseFeatures | None = None, **usual: Any) -> SideBySide:
@@ -198,7 +204,7 @@ def side_by_side(text: str, features: DenseFeatures | None = None, **usual: Any)
     from linnaeus.features.side_by_side import SideBySide
 
     parts: list[Any] = []
-    for part in text.split("+"):
+    for part in _parts(text):
         if not is_kernel_map(part) and not is_profiles(part):
             known = ("rbf", PROFILES)
             raise ParameterError(f"{text!r}: {part.strip()!r} is not rbf or {PROFILES}{nearest(part.strip(), known)}")

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linnaeus.errors import DataError, ParameterError
 from linnaeus.features.dense import DenseFeatures
+from linnaeus.features.kernel_map import KernelMap
 from linnaeus.typing import FloatArray, ObjectArray
 
 __all__ = ["SideBySide", "joined", "scales_of"]
@@ -45,13 +46,20 @@ def joined(blocks: Sequence[FloatArray], scales: Sequence[float]) -> FloatArray:
     return made
 
 
+def _values_of(part: DenseFeatures | KernelMap) -> DenseFeatures | None:
+    """What makes the values of a part; None for a map of vectors as they are."""
+    values: DenseFeatures | None = part.features if isinstance(part, KernelMap) else part
+    return values
+
+
 class SideBySide(TransformerMixin, BaseEstimator):
     """Features of dense vectors side by side, each part with the same weight.
 
     Parameters
     ----------
     parts : sequence of transformer
-        What is made of the vectors, such as `DenseFeatures` and `KernelMap`; at least two.
+        What is made of the vectors: at least two of `DenseFeatures` and `KernelMap`, which fill missing values in the
+        same way.
 
     Attributes
     ----------
@@ -86,7 +94,7 @@ class SideBySide(TransformerMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any) -> list[FloatArray]:
         self._check_parameters()
-        self.values_ = DenseFeatures().fit(X)
+        self.values_ = DenseFeatures(next(iter(self._ways_to_fill()), "mean")).fit(X)
         self.n_features_in_ = len(self.values_.mean_)
         self.parts_ = [clone(part) for part in self.parts]
         blocks = [np.asarray(part.fit_transform(X, y)) for part in self.parts_]
@@ -96,6 +104,17 @@ class SideBySide(TransformerMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         if not isinstance(self.parts, list | tuple) or len(self.parts) < 2:
             raise ParameterError(f"parts={self.parts!r}; expected a list of at least two features of dense vectors.")
+        for part in self.parts:
+            known = isinstance(part, DenseFeatures | KernelMap) and isinstance(_values_of(part), DenseFeatures | None)
+            if not known:
+                raise ParameterError(f"parts has {part!r}; expected DenseFeatures, or a KernelMap of them.")
+        if len(ways := self._ways_to_fill()) > 1:
+            raise ParameterError(f"parts fill missing values by {' and by '.join(ways)}; expected one way.")
+
+    def _ways_to_fill(self) -> list[str]:
+        """How the parts fill missing values."""
+        values = [_values_of(part) for part in self.parts]
+        return sorted({one.missing for one in values if one is not None})
 
     def transform(self, X: Any) -> FloatArray:
         """All parts of documents, n_docs x columns in single precision; every document on its own."""

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from linnaeus import RRSVM, RRLogistic, Taxonomy, load, save
-from linnaeus.errors import DataError, ParameterError
+from linnaeus.errors import CheckpointError, DataError, ParameterError
 from linnaeus.models.solvers.dual_cd import PANEL
 
 EDGES = [("R", f"T{i}") for i in range(12)] + [(f"T{i}", f"T{i}.{j}") for i in range(12) for j in range(8)]
@@ -101,6 +101,27 @@ def test_what_cannot_be_updated_says_so(labels, tmp_path) -> None:
     save(model, tmp_path / "model")
     with pytest.raises(NotFittedError, match="loaded"):
         load(tmp_path / "model").update(X[:1], labels[:1])
+
+
+@pytest.mark.parametrize("learn", ["given", "closed", "frontier"])
+def test_labels_that_are_learned_alone_are_updated_whatever_is_learned(learn, tmp_path) -> None:
+    tax = Taxonomy.from_edges([("Top", "P"), ("Top", "Q"), ("P", "a"), ("P", "b"), ("Q", "c")])
+    rng = np.random.default_rng(0)
+    y = [[["P", "a"], ["b"], ["Q", "c"]][i] for i in rng.integers(0, 3, 90)]
+    X = rng.random((90, 5)) + 2.0 * np.array([[row[-1] == label for label in "abcde"] for row in y])
+    settings = {"pull": float("inf"), "learn": learn, "tol": 1e-5, "random_state": 0}
+    model = RRSVM(tax, **settings).fit(X[:80], y[:80])
+    model.update(X[80:], y[80:])
+    whole = RRSVM(tax, **settings).fit(X, y)
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1e-4)
+
+
+def test_labels_that_are_learned_alone_have_a_forecast_and_a_checkpoint_of_their_own(tmp_path) -> None:
+    X, y = np.eye(6, 4) + 0.1, ["a", "b", "c", "a", "b", "c"]
+    model = RRSVM(pull=float("inf"), max_memory="10GB", checkpoint=tmp_path / "kept", random_state=0).fit(X, y)
+    assert model.memory_forecast is not None
+    with pytest.raises(CheckpointError, match="pull was inf and is 1"):
+        model.set_params(pull=1.0).fit(X, y)
 
 
 def test_documents_of_weight_zero_do_not_take_part_in_an_update() -> None:

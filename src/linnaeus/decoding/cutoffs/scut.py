@@ -77,9 +77,9 @@ class SCut(CutOff):
     min_positives : int, default=5
         Labels with fewer held-out positives take the ``fallback``.
     fallback : {"shared", "parent", "global", "top"}, default="shared"
-        "shared" (one threshold of all such labels, where they are cut best), "parent" (the highest of its parents'
-        thresholds, else the pooled one), "global" (the one threshold of all labels pooled), or "top" (the best held-out
-        score).
+        "shared" (all such labels have one threshold, that of largest F1 over their pooled scores, or the one of all
+        labels where they have fewer than ``min_positives`` together), "parent" (the highest of its parents' thresholds,
+        else the pooled one), "global" (the one threshold of all labels pooled), or "top" (the best held-out score).
     at_least_one : bool, default=True
         An empty answer becomes the label of largest score.
     theta : object, default=field(default=None, repr=False)

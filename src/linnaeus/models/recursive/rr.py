@@ -167,7 +167,8 @@ class RecursiveModel(LongFit, AllNodes):
 
     def _fit(self, problem: Problem) -> None:
         if self.answer == "seen":
-            self._fit_joint(problem)
+            solve = self._fit_alone if self._is_flat else self._fit_joint
+            solve(problem)
             return
         fit_all_nodes(self, problem, self._label_texts(problem), self._n_embedding)
 
@@ -190,13 +191,9 @@ class RecursiveModel(LongFit, AllNodes):
         clock = clock or Clock(self.max_time)
         Y = self._targets(problem, self.learn).tocsc()
         require_two_classes(problem, self.nodes_)
-        engine = get_engine(self.engine, self.n_jobs, gpu=self.loss in cg.LOSSES)
-        flat = np.isinf(self.pull) and self.schedule == "exact" and self.answer == "seen"
-        if flat and prior is None and start is None and not isinstance(engine, GPUEngine):
-            self._fit_alone(problem, on_trial=on_trial)
-            return
         layout = self._lay_out(problem)
         labels, network = self.nodes_[layout.order], layout.network
+        engine = get_engine(self.engine, self.n_jobs, gpu=self.loss in cg.LOSSES)
         if isinstance(engine, GPUEngine):
             self._fit_on_device(problem, Y[:, labels], labels, layout, engine)
             engine.release_memory()  # recordings keep arrays of their own, which no later fit would use again
@@ -225,19 +222,26 @@ class RecursiveModel(LongFit, AllNodes):
                 self._take_weights(solver, labels, store)
             solver.release()
 
-    def _fit_alone(self, problem: Problem, *, on_trial: bool) -> None:
+    @property
+    def _is_flat(self) -> bool:
+        """Whether every label is learned on its own, by the processor."""
+        on_device = self.engine == "gpu" or isinstance(self.engine, GPUEngine)
+        return bool(np.isinf(self.pull)) and self.schedule == "exact" and not on_device
+
+    def _fit_alone(self, problem: Problem) -> None:
         """Every label on its own, by the solver of one-vs-rest models, which does not visit the inner vertices."""
         from linnaeus.models.flat.one_vs_rest import OneVsRestLogistic, OneVsRestSVM
 
         flat = OneVsRestLogistic() if self.loss == "logistic" else OneVsRestSVM()
         common = flat.get_params().keys() & self.get_params(deep=False).keys()
         flat.set_params(**{name: getattr(self, name) for name in common})
-        flat.checkpoint = None if on_trial else self.checkpoint
-        flat._fit(problem)
+        self._targets(problem, self.learn)
+        with self._checkpointed(problem) as checkpoint:
+            flat.solve(problem, checkpoint)
         self.nodes_, self.weights_, self.intercept_ = flat.nodes_, flat.weights_, flat.intercept_
         self.n_iter_, self.time_limit_reached_ = flat.n_iter_, flat.time_limit_reached_
         self.objective_, self.duality_gap_ = flat.objective_, flat.duality_gap_
-        self._joint, self._alone = None, problem
+        self._forecast, self._joint, self._alone = flat.memory_forecast, None, problem
 
     @property
     def _link_options(self) -> _LinkOptions:
@@ -772,7 +776,8 @@ class RRSVM(RecursiveModel):
     verbose : int, default=0
         Show the memory forecast and a progress bar if above 0.
     warm_start : bool, default=False
-        Begin at the solution of the last fit, for another C or changed documents of the same shape.
+        Begin at the solution of the last fit, for another C or changed documents of the same shape. Fits with an
+        infinite ``pull`` do not use it.
     checkpoint : path-like, default=None
         Folder for finished work; the same fit with it continues after a kill, to the same model.
     max_time : float or str, default=None
@@ -882,7 +887,7 @@ class RRLogistic(RecursiveModel):
     pull : float, default=0.0
         Weight of the pull of every inner node's weights towards zero, next to the weight 1 of the pull towards its
         parents. 0 shares as much as possible; the larger it is, the less nodes share, and ``float("inf")`` learns every
-        label alone, as `OneVsRestSVM` does.
+        label alone, as `OneVsRestLogistic` does.
     class_weight : {"balanced"} or dict, default=None
         How much more the positive documents of a label count.
     schedule : {"exact", "levels", "colours", "all"}, default="exact"
@@ -902,7 +907,8 @@ class RRLogistic(RecursiveModel):
     verbose : int, default=0
         Show the memory forecast and a progress bar if above 0.
     warm_start : bool, default=False
-        Begin at the solution of the last fit, for another C or changed documents of the same shape.
+        Begin at the solution of the last fit, for another C or changed documents of the same shape. Fits with an
+        infinite ``pull`` do not use it.
     checkpoint : path-like, default=None
         Folder for finished work; the same fit with it continues after a kill, to the same model.
     max_time : float or str, default=None
