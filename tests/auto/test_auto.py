@@ -322,10 +322,10 @@ def test_a_joint_model_alone_has_the_C_of_the_flat_model_before_its_pull_is_foll
     run = begun(evaluator)
     run.models = ["RRSVM"]
     run.run()
-    whole = [candidate for candidate, n_docs in evaluator.calls if n_docs == evaluator.n_learn]
-    pulled = next(i for i, candidate in enumerate(whole) if candidate.pull != float("inf"))
-    assert 0.1 in {candidate.C for candidate in whole[:pulled]}
-    assert whole[pulled].C == 0.1
+    pulled = next(i for i, (candidate, _) in enumerate(evaluator.calls) if candidate.pull != float("inf"))
+    assert 0.1 in {candidate.C for candidate, n_docs in evaluator.calls[:pulled] if n_docs == evaluator.n_learn}
+    candidate, n_docs = evaluator.calls[pulled]
+    assert (candidate.C, n_docs) == (0.1, evaluator.n_learn)
 
 
 def test_a_joint_model_at_its_flat_end_is_tried_with_other_maps_before_its_pull_is_followed() -> None:

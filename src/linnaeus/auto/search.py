@@ -10,7 +10,7 @@
     4   on all documents: C, then pull, of the best are followed in both directions as long as it pays; then, where it
         has a map, a larger one, then wider and narrower ones, and other kinds of features, of dense vectors also two of
         them side by side; then C and pull of the next.
-        A joint model at its flat end is tried with other maps first
+        A joint model at its flat end is tuned as the flat model first
     5   the best of these, where they are nearly equal, with every document held out once, in three folds, where there
         is time: what four times as many held-out documents say is taken
     6   the best with the candidate of another kind that adds most, then with a third, from their held-out scores; by a
@@ -497,8 +497,11 @@ class Search:
         done: set[Place] = set()
         best = self.best()
         at_flat_end = best is not None and best.n_docs == whole and best.candidate.pull == PULLS[-1]
-        if "features" in self.tuned and at_flat_end:  # where fits are cheap; pull is followed for the best map
-            self._improve_map(set())
+        if best is not None and at_flat_end:  # where fits are cheap; pull is followed for the best map and C
+            if "C" in self.tuned:
+                self._follow(best, "C")
+            if "features" in self.tuned:
+                self._improve_map(set())
         if "C" in self.tuned:
             self._tune(done, 1)
         if "features" in self.tuned:
@@ -579,7 +582,6 @@ class Search:
         best = top.candidate
         learn = best.learn if "learn" in self.tuned else None
         tried = [self.measure(self._first(model, best.features, learn), n_docs) for model in self.models[1:]]
-        tried += [self.measure(replace(best, pull=PULLS[0]), n_docs)] if best.pull == PULLS[-1] else []
         found += [one for one in tried if one is not None]
         if "C" in self.tuned:
             ranked = sorted(found, key=lambda one: -one.value)
