@@ -362,6 +362,20 @@ def test_of_nearly_equal_cuts_the_expected_one_is_taken(monkeypatch, expected: f
     assert evaluator.best_cut(held, 0.2, "project") == (values[taken], taken, taken)
 
 
+@pytest.mark.parametrize(("expected", "taken"), [(0.8905, "expected"), (0.8895, "scut")])
+def test_by_macro_f1_the_last_cut_is_the_expected_one_where_it_is_nearly_as_good(monkeypatch, expected, taken) -> None:
+    X, y = sets(420)
+    evaluator = Evaluator(
+        X, TAX.indicator(y), TAX, {"as they are": None}, splits_of(TAX.indicator(y), 0), "macro_f1", 0
+    )
+    values = {"expected": expected, "scut": 0.9, "instance_cut": 0.1}
+    outcome = evaluator.run(first_candidate("OneVsRestSVM"), evaluator.n_learn)
+    monkeypatch.setattr(Evaluator, "_crossed", lambda self, held, cut, way: cut.name)
+    monkeypatch.setattr(Evaluator, "value", lambda self, answers: values[answers])
+    found = evaluator.with_cut(replace(outcome, value=0.9, cut="scut", answers="scut"))
+    assert (found.value, found.cut, found.answers) == (values[taken], taken, taken)
+
+
 def test_terms_of_one_document_are_tried_where_documents_are_few(monkeypatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     usual = default_features("text")

@@ -100,7 +100,8 @@ _NEARLY_ONE = 1.1  # mean number of labels
 _USUAL_TOL, _TOL = 1e-3, 1e-2  # gap of most models, and of the same here: equal in quality, in half the time
 _MIXTURE_C, _FIRST_C = (0.03, 0.003, 0.3), 0.3  # the usual value, and a smaller and a larger one
 _FAR = 1e9  # values of dense vectors above this are not given to models without a feature step in front
-_EXPECTED, _NEARLY = "expected", 0.001  # a cut that is taken where it is at most this far below the best
+_EXPECTED, _NEARLY = "expected", 0.001  # a cut that is taken where it is at most this far below the best,
+_NEARLY_MACRO = 0.01  # or this far by macro-F1, at the end: on new documents it is that much better than held out
 _MANY_NODES = 3_000  # from which curves of single nodes are not projected on DAGs
 
 Split = tuple[IntArray, IntArray]
@@ -526,11 +527,28 @@ class Evaluator:
         return found | thresholds | {"instance_cut": InstanceCut(target="f1", at_least_one=not some)}
 
     def with_cut(self, outcome: Outcome) -> Outcome:
-        """The outcome with a cut, where the measure does not depend on it: that of largest hierarchical F1."""
-        chosen = self.measure == cut_measure(self.measure)
-        if chosen or outcome.held is None or outcome.held.own is None:
+        """The outcome with the last cut: that of largest hierarchical F1 where the measure does not depend on it.
+
+        By macro-F1 nearly equal cuts give way to the expected one, which is not fitted to single labels.
+        """
+        if outcome.held is None or outcome.held.own is None:
+            return outcome
+        if self.measure == "macro_f1":
+            return self._with_expected(outcome)
+        if self.measure == cut_measure(self.measure):
             return outcome
         return replace(outcome, cut=self.best_cut(outcome.held, self.value(outcome.held.own), outcome.way)[1])
+
+    def _with_expected(self, outcome: Outcome) -> Outcome:
+        """The outcome with the expected cut, if it is nearly as good."""
+        cut = None if outcome.held is None else self.cuts(outcome.held).get(_EXPECTED)
+        if cut is None or outcome.held is None or outcome.cut == _EXPECTED or self.decoder is not None:
+            return outcome
+        answers = self._crossed(outcome.held, cut, outcome.way)
+        value = -np.inf if answers is None else self.value(answers)
+        if outcome.value - value > _NEARLY_MACRO:
+            return outcome
+        return replace(outcome, value=value, cut=_EXPECTED, answers=answers)
 
     def fitted_cut(self, outcome: Outcome) -> Decoder | None:
         """The cut of an outcome, fitted on all its held-out documents; None for the model's own decoder."""

@@ -933,7 +933,13 @@ class Search:
         evaluator, chosen, most = self.evaluator, self.mixture or self.best(), self.evaluator.n_learn
         assert chosen is not None
         assert self.budget is not None
-        chosen = evaluator.with_cut(self._with_scores(chosen))
+        before = self._with_scores(chosen)
+        chosen = evaluator.with_cut(before)
+        if chosen.value < before.value:
+            self.notes.append(
+                f"The {cut_words(before)} has {before.value:.4f} on these documents; the expected cut is nearly as "
+                "good, and better on new documents as a rule."
+            )
         refined = self._refined(chosen)
         kind = (chosen.candidate.model, chosen.candidate.features)
         others = [one for one in self._ranked() if (one.candidate.model, one.candidate.features) != kind]
