@@ -305,22 +305,22 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
         check_choice("learn", self.learn, ("given", "closed", "frontier"))
 
     def _fit(self, problem: Problem) -> None:
-        with self._checkpointed(problem) as checkpoint:
-            self.solve(problem, checkpoint)
+        self.solve(problem, self)
 
-    def solve(self, problem: Problem, checkpoint: Checkpoint | None) -> None:
-        """All labels of validated documents; finished blocks are kept in the checkpoint of the fit, if there is one."""
+    def solve(self, problem: Problem, owner: LongFit) -> None:
+        """All labels of validated documents; ``owner`` is the model whose fit this is, and whose checkpoint."""
         clock = Clock(self.max_time)
         Y = self._targets(problem, self.learn).tocsc()
         require_two_classes(problem, self.nodes_)
         engine = get_engine(self.engine, self.n_jobs, gpu=self.loss in cg.LOSSES)
         engine, plan = engine_within_memory(self, engine, self._memory_needed(problem.X, engine.n_workers))
-        with single_blas_thread(), self._block_store(checkpoint, plan) as store:
-            run = self._block_run(problem, Y, clock, engine, store, self._fit_seed(checkpoint))
-            run.run(verbose=self.verbose)
-            self._collect(run)
-        if checkpoint is not None and run.complete:
-            checkpoint.finish()
+        with single_blas_thread(), owner._checkpointed(problem) as checkpoint:
+            with self._block_store(checkpoint, plan) as store:
+                run = self._block_run(problem, Y, clock, engine, store, self._fit_seed(checkpoint))
+                run.run(verbose=self.verbose)
+                self._collect(run)
+            if checkpoint is not None and run.complete:
+                checkpoint.finish()
 
     def _memory_needed(self, X: Matrix, n_workers: int) -> Forecast:
         size = binary_footprint(X, self.loss)
