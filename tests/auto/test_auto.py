@@ -43,6 +43,7 @@ class Fixed:
     n_learn, variants, measure = 9_600, {"as they are": None, "rbf map": None}, "micro_f1"
     fixed: dict[str, object] = {}  # noqa: RUF012
     learnable, foldable, nearly_one_label, curve_seconds = ("given", "closed"), False, False, 0.0
+    weight_bytes = 0.0
     measuring_seconds, mixes_first = 0.0, False
 
     def __init__(self, value, mixed: float = 0.0) -> None:

@@ -94,6 +94,14 @@ def test_seconds_of_a_joint_model_are_forecast_by_the_growth_of_the_flat_one() -
     assert search._forecast(joint.candidate, 9000) == pytest.approx(145.0)
 
 
+def test_time_for_pruning_and_saving_a_large_model_is_kept_back() -> None:
+    search = begun("hierarchical_f1", 1000.0)
+    assert 0 < search.evaluator.weight_bytes < 1e4
+    before = search._after()
+    search.evaluator.weight_bytes = 6e8
+    assert search._after() == pytest.approx(before + 20.0)
+
+
 def test_seconds_of_a_joint_model_that_shares_weights_are_not_those_of_its_flat_end() -> None:
     search = begun("hierarchical_f1", 1000.0)
     joint = known(search, "RRSVM", 9000, 60.0).candidate

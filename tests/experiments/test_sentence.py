@@ -140,3 +140,12 @@ def test_nearly_equal_runs_are_decided_by_all_documents_in_folds() -> None:
     assert recommended(Result(runs=found)).model == "OneVsRestSVM"
     found[0].in_folds = None  # there was no time
     assert "would choose MulticlassSVM: hierarchical F1 0.9750." in choice(found, F)
+
+
+def test_joint_models_that_are_flat_ones_are_named() -> None:
+    found = runs(RRSVM=0.8, OneVsRestSVM=0.8)
+    found[0].parameters = {"C": 1.0, "pull": "inf"}
+    said = sentence(found, [row("flat", "RRSVM", "OneVsRestSVM", 0.0, 1.0)], F)
+    assert said.endswith(
+        "are equal in hierarchical F1. With the pull that was chosen (inf), RRSVM is a flat model here."
+    )

@@ -148,6 +148,7 @@ class Evaluator:
     seconds: dict[str, float] = field(default_factory=dict)  # of the features
     scales: dict[str, float] = field(default_factory=dict)  # mean squared lengths of the vectors
     curve_seconds: float = 0.0  # of probabilities of all held-out documents, averaged, the last ones most
+    weight_bytes: float = 0.0  # of the largest linear model so far
     measuring_seconds: float = 0.0  # of everything after the fits of a candidate, at most so far
     # Width and clipping of each kind of map: chosen once, so that curves and C mean the same in the last fit.
     widths: dict[str, tuple[float, float | None]] = field(default_factory=dict)
@@ -393,6 +394,7 @@ class Evaluator:
             began = time.perf_counter()
             model.fit(take_documents(X, rows), self.Y[learn][rows], *weights)
             seconds += time.perf_counter() - began
+            self.weight_bytes = max(self.weight_bytes, float(getattr(getattr(model, "weights_", None), "nbytes", 0)))
             S = np.concatenate([np.asarray(block, dtype=np.float32) for block in model.score_blocks(X_held)])
             parts.append((S, model.nodes_))
             own.append(model.answers(X_held))

@@ -112,6 +112,7 @@ _POWER = 1.1  # seconds grow with this power of the documents, where it is not k
 _JOINT_POWER = 0.75  # the same for joint models, whose inner nodes cost the same for any number of documents
 _LEAST_POWER, _MOST_POWER = 0.3, 2.0  # of what is known
 _LARGER_FIT = 3.0  # times a fit with a map that one with the larger map takes
+_LARGE_BYTES, _SAVED_BYTES = 1e8, 3e7  # of weights from which pruning and saving take long; and those of a second
 _CURVES, _CUTS = 5.0, 3.0  # times the probabilities of held-out documents that the last ones take, and a last cut
 LAST_FIT = 1.4  # times the fit of a candidate that the one on all documents takes, at most
 _LAST_SPARE = 1.15  # the same, where hardly any documents are held out
@@ -360,10 +361,14 @@ class Search:
         return self.evaluator.measure == RANKING and self.evaluator.foldable
 
     def _after(self, *, folds: bool = False) -> float:
-        """Seconds of the cut and the probabilities after the last fit; ``folds``: from scores of all documents."""
+        """Seconds after the last fit: of its cut, its probabilities, and pruning and saving a large model.
+
+        ``folds``: cut and probabilities from scores of all documents.
+        """
         one = self.evaluator
         times = _CURVES + (0.0 if cut_measure(one.measure) == one.measure else _CUTS)
-        return times * one.curve_seconds * (one.Y.shape[0] / max(1, len(one.rows)) if folds else 1.0)
+        curves = times * one.curve_seconds * (one.Y.shape[0] / max(1, len(one.rows)) if folds else 1.0)
+        return curves + (one.weight_bytes / _SAVED_BYTES if one.weight_bytes > _LARGE_BYTES else 0.0)
 
     def _last_fit(self) -> float:
         """Seconds of the last fit of the best so far, whether or not there is still time for it: it is not given up."""

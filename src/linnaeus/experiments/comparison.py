@@ -229,7 +229,7 @@ def choice(runs: list[Run], measure: str) -> str:
 
 
 def sentence(runs: list[Run], comparisons: list[Comparison], measure: str) -> str:
-    """One sentence from the runs and their comparisons.
+    """One sentence from the runs and their comparisons, and one about joint models that are flat ones here.
 
     Examples
     --------
@@ -240,6 +240,15 @@ def sentence(runs: list[Run], comparisons: list[Comparison], measure: str) -> st
     'RRSVM is best: 10.0 points of micro-F1 above flat BSVM (p < 0.001).'
     """
     order = ranked_by(runs, measure)
+    flat_ends = [run.model for run in order if run.parameters.get("pull") == "inf"]
+    said = _verdict(runs, order, comparisons, measure)
+    if not flat_ends:
+        return said
+    they = "is a flat model" if len(flat_ends) == 1 else "are flat models"
+    return f"{said} With the pull that was chosen (inf), {' and '.join(flat_ends)} {they} here."
+
+
+def _verdict(runs: list[Run], order: list[Run], comparisons: list[Comparison], measure: str) -> str:
     if not order:
         no_time = any(run.status == "no time" for run in runs)
         return f"No model could be measured{'; increase the budget' if no_time else ''}."

@@ -209,6 +209,8 @@ class _Shootout:
                 return None
             needed, there = (format_seconds(max(1.0, round(value))) for value in (least, limit))
             reason = f"it would take at least {needed}, and {there} were left for it"
+            if limit < 1:
+                reason = f"it would take at least {needed}, and no time was left"
             if name in self.slow:
                 reason = f"a few documents alone took more than {format_seconds(round(self.slow[name]))}, and {there}"
                 reason += " were left for it"
