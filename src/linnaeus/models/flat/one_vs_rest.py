@@ -305,9 +305,9 @@ class _OneVsRest(LongFit, LinearTaxonomyClassifier):
         check_choice("learn", self.learn, ("given", "closed", "frontier"))
 
     def _fit(self, problem: Problem) -> None:
-        self.solve(problem, self)
+        self._solve(problem, self)
 
-    def solve(self, problem: Problem, owner: LongFit) -> None:
+    def _solve(self, problem: Problem, owner: LongFit) -> None:
         """All labels of validated documents; ``owner`` is the model whose fit this is, and whose checkpoint."""
         clock = Clock(self.max_time)
         Y = self._targets(problem, self.learn).tocsc()

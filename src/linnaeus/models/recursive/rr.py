@@ -236,7 +236,7 @@ class RecursiveModel(LongFit, AllNodes):
         common = flat.get_params().keys() & self.get_params(deep=False).keys()
         flat.set_params(**{name: getattr(self, name) for name in common})
         self._targets(problem, self.learn)
-        flat.solve(problem, self)
+        flat._solve(problem, self)
         self.nodes_, self.weights_, self.intercept_ = flat.nodes_, flat.weights_, flat.intercept_
         self.n_iter_, self.time_limit_reached_ = flat.n_iter_, flat.time_limit_reached_
         self.objective_, self.duality_gap_ = flat.objective_, flat.duality_gap_
