@@ -30,7 +30,7 @@ def one_label(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_folds_have_the_widths_and_scales_of_the_quarter_also_after_a_search_was_resumed() -> None:
-    """What was measured on the quarter is not made again then, so that folds came first and chose for themselves."""
+    """A resumed search does not compute features of the quarter again; folds must not choose their own widths."""
     X, labels = sets(420)
     Y = TAX.indicator(labels)
 
