@@ -15,11 +15,12 @@ import pytest
 from linnaeus.engine import Clock
 from linnaeus.errors import ParameterError
 from linnaeus.experiments.candidates import RunForecast
-from linnaeus.experiments.records import Result
+from linnaeus.experiments.children import ChildOutcome
+from linnaeus.experiments.records import Result, Run
 from linnaeus.experiments.run_folder import RunFolder
 from linnaeus.experiments.shootout import _Shootout, shootout
 from tests.experiments.toy import toy
-from tests.experiments.work import Broken, Hungry
+from tests.experiments.work import Broken, Hungry, hurried
 
 MODELS = ["OneVsRestSVM", "NodeSVM", "MulticlassSVM"]
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,6 +125,57 @@ def test_runs_that_take_all_their_time_leave_as_much_to_the_others(tmp_path) -> 
         limits.append(begun[0][2])
         state.clock.limit -= limits[-1]  # it takes all of it
     assert min(limits) > 0.8 * max(limits)
+
+
+def test_what_is_left_goes_to_searches_that_were_cut_short(tmp_path) -> None:
+    """The best on held-out documents that can have twice their time; a joint model and its flat end both or none."""
+    state = _Shootout(toy(), RunFolder(tmp_path, toy()), Clock(100), 1, lambda message: None)
+    values = {"NodeSVM": 0.9, "HierarchicalRLS": 0.8, "RRSVM": 0.7, "OneVsRestSVM": 0.7, "EdgePA": 0.6, "Hieron": 0.5}
+    for name, value in values.items():
+        state.runs[name] = Run(model=name, status="done", held_out=value, cut_short=name != "Hieron")
+        state.limits[name] = 60.0 if name == "HierarchicalRLS" else 10.0
+    assert state._worth_more_time() == ["NodeSVM", "OneVsRestSVM", "RRSVM", "EdgePA"]
+    state.limits["RRSVM"] = 60.0
+    assert state._worth_more_time() == ["NodeSVM", "EdgePA"]
+
+
+def test_a_search_that_was_cut_short_is_repeated_with_the_time_that_is_left(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("linnaeus.experiments.shootout.shares", lambda rivals, seconds: dict.fromkeys(rivals, 5.0))
+    monkeypatch.setattr("linnaeus.experiments.shootout.try_model", hurried)
+    said: list[str] = []
+    found = shootout(toy(), tmp_path, models=["RRSVM", "OneVsRestSVM"], budget=60, say=said.append)
+    assert sum("again, since its search was cut short" in line for line in said) == 2
+    assert [(run.held_out, run.cut_short) for run in found.runs] == [(0.75, False)] * 2
+    said.clear()
+    shootout(toy(), tmp_path, models=["RRSVM", "OneVsRestSVM"], budget=60, say=said.append)
+    assert sum("kept from before" in line for line in said) == 2
+
+
+def test_a_repeated_run_that_is_worse_is_not_taken(tmp_path) -> None:
+    state = _Shootout(toy(), RunFolder(tmp_path, toy()), Clock(100), 1, lambda message: None, again=True)
+    first = state.runs["NodeSVM"] = Run(model="NodeSVM", status="done", held_out=0.9)
+    for outcome in (
+        ChildOutcome((Run(model="NodeSVM", status="done", held_out=0.8), None, None)),
+        ChildOutcome(failure="time"),
+    ):
+        state._end("NodeSVM", outcome)
+    assert state.runs["NodeSVM"] is first
+
+
+def test_a_joint_model_has_the_time_and_the_forecast_of_its_flat_end(tmp_path, monkeypatch) -> None:
+    """The pilot of RRSVM was disturbed; OneVsRestSVM had 50 s."""
+
+    def disturbed(experiment, name, fits, busy) -> RunForecast:
+        return RunForecast(900.0, 500.0) if name == "RRSVM" else RunForecast(9.0, 5.0)
+
+    monkeypatch.setattr("linnaeus.experiments.shootout.forecast", disturbed)
+    state = _Shootout(toy(), RunFolder(tmp_path, toy()), Clock(100), 1, lambda message: None)
+    state._pilots(["RRSVM", "OneVsRestSVM"])
+    assert state.forecasts["RRSVM"] == state.forecasts["OneVsRestSVM"] == RunForecast(9.0, 5.0)
+    state.forecasts |= dict.fromkeys(["EdgePA", "Hieron", "NodeSVM"], RunForecast(90.0, 5.0))
+    state.limits["OneVsRestSVM"] = 50.0
+    assert state._begin("RRSVM", 4) is not None
+    assert state.limits["RRSVM"] == 50.0
 
 
 def test_unknown_models_are_refused_before_anything_runs(tmp_path) -> None:

@@ -50,6 +50,7 @@ __all__ = [
     "EMBEDDED_CHARS",
     "FAMILIES",
     "FLAT",
+    "FLAT_ENDS",
     "GRID",
     "LEARN",
     "LOG2",
@@ -112,6 +113,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "structured": ("GlobalTreeModel",),
     "online": ("OneVsRestPA", "Hieron"),
 }
+# Joint models at the flat end of their pull are these, with the same weights.
+FLAT_ENDS = {"RRSVM": "OneVsRestSVM", "RRLogistic": "OneVsRestLogistic"}
 # The logistic loss bends an eighth as much as the squared hinge: the same C regularises it far more.
 _USUAL_C = {"OneVsRestLogistic": 10.0, "RRLogistic": 10.0, "SoftmaxRegression": 10.0}
 _STRUCTURED_NODES = 2_000  # above, the first pass of a structured model, which is always made, may outlast a search
@@ -621,6 +624,8 @@ class AutoReport:
     refined : Outcome, default=None
         The chosen candidate with every document held out once, which the cut, the probabilities and the weights of a
         mixture are learned from; None where there was no time for it.
+    cut_short : bool, default=False
+        Whether the budget ended the search.
 
     Examples
     --------
@@ -643,6 +648,7 @@ class AutoReport:
     tried: list[Outcome] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     refined: Outcome | None = field(default=None, repr=False)
+    cut_short: bool = False
 
     @property
     def learned_from(self) -> Outcome:
@@ -662,6 +668,7 @@ class AutoReport:
             "budget": round(self.budget, 3),
             "seconds": round(self.seconds, 3),
             "tried": [_plain(one) for one in self.tried],
+            "cut_short": self.cut_short,
             "notes": list(self.notes),
         }
 

@@ -158,6 +158,7 @@ class Search:
     decided: Candidate | None = None  # the best of nearly equal ones
     folded: dict[Candidate, Outcome] = field(default_factory=dict)  # with every document held out once
     n_skipped: int = 0
+    cut_short: bool = False  # whether the budget ended the search
     mixing: float | None = None  # seconds of a mixture for each score that it is learned from, where one was made
     usual: bool = False  # whether nobody gave a budget
     share: float = 1.0  # of the budget that the present round may use up
@@ -481,6 +482,7 @@ class Search:
             self.usual, self.budget = True, LEAST_BUDGET
             self._raise_budget(base)
         if self.left <= 0:
+            self.cut_short = True
             self.notes.append(
                 f"The budget of {format_seconds(self.budget)} is too small for more than one fit: "
                 f"this is {flat.model} with its usual C."
@@ -550,6 +552,7 @@ class Search:
         n_stopped = sum(one.stopped for one in self.tried)
         ended = [_count(self.n_skipped, "candidate") + " left out"] if self.n_skipped else []
         ended += [_count(n_stopped, "fit") + " stopped early"] if n_stopped else []
+        self.cut_short = bool(ended)
         if ended:
             self.notes.append(
                 f"The budget ended the search: {' and '.join(ended)}, so that a run on a faster or slower machine may "
@@ -970,6 +973,7 @@ class Search:
             self.tried,
             notes,
             refined,
+            self.cut_short,
         )
 
     def _refined(self, chosen: Outcome) -> Outcome | None:

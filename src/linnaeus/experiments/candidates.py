@@ -18,14 +18,14 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
 from linnaeus import registry
-from linnaeus.auto.candidates import FAMILIES, PULLS, Candidate, make_model, parameters_of
+from linnaeus.auto.candidates import FAMILIES, FLAT_ENDS, PULLS, Candidate, make_model, parameters_of
 from linnaeus.auto.evaluate import squared_length
 from linnaeus.auto.search import LEAST_BUDGET
 from linnaeus.engine import format_bytes, single_blas_thread
@@ -35,6 +35,7 @@ from linnaeus.experiments.experiment import Experiment
 __all__ = [
     "Corrections",
     "RunForecast",
+    "after_flat",
     "extrapolate",
     "family_of",
     "firsts",
@@ -103,7 +104,8 @@ def in_turn(seconds: Mapping[str, float], longest: float = math.inf) -> list[str
     Returns
     -------
     list of str
-        The first of a family is the first of `FAMILIES` that is there and takes no longer, or else the quickest.
+        The first of a family is the first of `FAMILIES` that is there and takes no longer, or else the quickest. Joint
+        models come after those of their flat ends.
 
     Examples
     --------
@@ -112,7 +114,23 @@ def in_turn(seconds: Mapping[str, float], longest: float = math.inf) -> list[str
     """
     order = sorted(seconds, key=lambda name: seconds[name])
     first = firsts(seconds, longest)
-    return sorted(order, key=lambda name: name not in first)
+    return after_flat(sorted(order, key=lambda name: name not in first))
+
+
+def after_flat(order: Sequence[str]) -> list[str]:
+    """The same order, with a joint model directly after the model of its flat end, where it came before it.
+
+    Examples
+    --------
+    >>> after_flat(["RRSVM", "NodeSVM", "OneVsRestSVM", "EdgePA"])
+    ['NodeSVM', 'OneVsRestSVM', 'RRSVM', 'EdgePA']
+    """
+    found = list(order)
+    for joint, flat in FLAT_ENDS.items():
+        if joint in found and flat in found and found.index(joint) < found.index(flat):
+            found.remove(joint)
+            found.insert(found.index(flat) + 1, joint)
+    return found
 
 
 def firsts(seconds: Mapping[str, float], longest: float = math.inf) -> set[str]:

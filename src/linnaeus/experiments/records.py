@@ -151,7 +151,7 @@ class Run(Figures):
 
     ``maps`` are the kernel maps of the parts as `linnaeus train --features` takes them, None for a part without one.
     ``held_out`` is the value on held-out training documents, ``in_folds`` that with every one of them held out once,
-    where there was time for it.
+    where there was time for it. ``cut_short``: whether the time of the run has ended its search.
 
     Examples
     --------
@@ -176,6 +176,7 @@ class Run(Figures):
     model_mb: float | None = None
     curve: list[CurvePoint] | None = None
     budget: float | None = None
+    cut_short: bool | None = None
 
     @property
     def total_seconds(self) -> float:
@@ -464,6 +465,7 @@ _OMITTED = {
     "next_step",
     "budget",
     "in_folds",
+    "cut_short",
     "maps",
     "by_size",
     "p_alone",

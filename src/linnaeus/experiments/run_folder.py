@@ -22,7 +22,7 @@ from linnaeus.typing import CSR, FloatArray
 
 __all__ = ["RunFolder"]
 
-_FINAL = ("done", "does not apply", "failed")  # a larger budget would not change these
+_FINAL = ("done", "does not apply", "failed")  # a larger budget would not change these, unless a search was cut short
 _MORE = 1.2  # a run that ran out of time is repeated if the budget grew by this factor
 
 
@@ -48,7 +48,7 @@ class RunFolder:
         replace_file(self._path(run.model, "json"), json.dumps(stored).encode())
 
     def read(self, name: str, budget: float = 0.0) -> Run | None:
-        """A finished run, or None; a run that ran out of time counts as finished unless ``budget`` is larger now."""
+        """A finished run, or None; one that ran out of time, or its search, is finished unless ``budget`` is larger."""
         try:
             stored = json.loads(self._path(name, "json").read_text(encoding="utf-8"))
             if not isinstance(stored, dict) or stored.get("fingerprint") != self._fingerprint(name):
@@ -56,7 +56,7 @@ class RunFolder:
             run = Run.from_json(stored)
         except (OSError, ValueError, TypeError, AttributeError):
             return None
-        if run.status not in _FINAL and budget > _MORE * (run.budget or 0.0):
+        if (run.cut_short or run.status not in _FINAL) and budget > _MORE * (run.budget or 0.0):
             return None
         if run.status in MEASURED:  # a killed process may have left answers that belong to another record
             try:

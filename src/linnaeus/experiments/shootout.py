@@ -5,7 +5,9 @@ its own. A run gets the time that it needs at least and an equal part of the res
 sooner, leave time to the slow ones, and where there is not enough for all, those that need most get none (`shares`).
 Finished runs correct the forecasts of their family. A model that is forecast to take longer and cannot be stopped in
 between is postponed: it gets the time that the others leave, and is left out, with the reason, only if it is forecast
-to take more than twice that time. Finished runs are kept (`run_folder`): the same call reads them.
+to take more than twice that time. What is left then goes to those whose search was cut short, the best of them on
+held-out documents first: they run again, for at least twice the time. A joint model has the forecast of its flat end
+and at least the time that this one had. Finished runs are kept (`run_folder`): the same call reads them.
 """
 
 from __future__ import annotations
@@ -21,12 +23,13 @@ from pathlib import Path
 import numpy as np
 
 from linnaeus import registry
-from linnaeus.auto.candidates import FLAT, parameters_of
+from linnaeus.auto.candidates import FLAT, FLAT_ENDS, parameters_of
 from linnaeus.engine import Clock, format_bytes, format_seconds
 from linnaeus.errors import ParameterError
 from linnaeus.experiments.candidates import (
     Corrections,
     RunForecast,
+    after_flat,
     firsts,
     forecast,
     in_turn,
@@ -54,6 +57,7 @@ _UNKNOWN = (50.0, 10.0)  # times a pilot that never ended that a run likely, and
 _FOR_FIRST = 0.5  # of an equal part of what is left that the first of a family gets, if it needs it
 _BY_ITSELF = 0.8  # of its limit that a run took, if the limit has not ended it
 _STOPPABLE = 8  # times its limit that a model may be forecast to take, if it stops by itself
+_LONGER = 2.0  # times its former limit that a run which is repeated gets, at least
 _DOUBTFUL = 2  # times what is left that a model may be forecast to take when nobody else needs the time
 
 
@@ -117,6 +121,7 @@ class _Shootout:
     learned: Corrections = field(default_factory=Corrections)
     put_off: list[str] = field(default_factory=list)
     late: bool = False  # whether the postponed ones have their turn
+    again: bool = False  # whether runs are repeated with what is left
 
     @property
     def left(self) -> float:
@@ -139,8 +144,32 @@ class _Shootout:
         self.late, self.begun = True, set(self.forecasts) - set(self.put_off)
         # Those that can be stopped give a figure in whatever time they get: they do not wait for others.
         again = sorted(self.put_off, key=lambda name: (not _can_stop(name), self._forecast(name).least))
-        for name, outcome in in_children(try_model, again, self._begin, jobs=self.jobs):
+        for name, outcome in in_children(try_model, after_flat(again), self._begin, jobs=self.jobs):
             self._end(name, outcome)
+        self.again = True
+        for name, outcome in in_children(try_model, self._worth_more_time(), self._begin_again, jobs=self.jobs):
+            self._end(name, outcome)
+
+    def _worth_more_time(self) -> list[str]:
+        """Models whose search was cut short, the best first, where equal parts of what is left are twice their time."""
+        runs = {name: run for name, run in self.runs.items() if name in self.limits and run.cut_short}
+        value = {name: -np.inf if run.held_out is None else run.held_out for name, run in runs.items()}
+        found: list[str] = []
+        for name in after_flat(sorted(runs, key=lambda name: -value[name])):
+            longest = max(self.limits[one] for one in (*found, name))
+            if _LONGER * longest <= min(self.left, self.left * self.jobs / (len(found) + 1)):
+                found.append(name)
+        halves = {flat for joint, flat in FLAT_ENDS.items() if joint in runs and joint not in found}
+        return [name for name in found if name not in halves]  # both or none: they are compared
+
+    def _begin_again(self, name: str, left: int) -> tuple[tuple[object, ...], float] | None:
+        """Arguments and the last moment of a run that is repeated."""
+        limit = min(self.left, self.left * self.jobs / max(left, self.jobs))
+        if limit < _LONGER * self.limits[name]:  # others took longer than they should
+            return None
+        self.say(f"{name}: again, since its search was cut short; {format_seconds(max(1.0, round(limit)))} for it")
+        self.limits[name] = limit
+        return (self.experiment, name, limit), min(_GRACE * limit + 5, self.clock.remaining) + 5
 
     def _forecast(self, name: str) -> RunForecast:
         """What is known by now."""
@@ -184,6 +213,10 @@ class _Shootout:
                 self.slow[name] = outcome.seconds
             else:
                 self.forecasts[name] = RunForecast(0.0, 0.0)  # what a run says of it is said at once
+        for joint, flat in FLAT_ENDS.items():  # the same fits: of the two, the slower was disturbed
+            both = [self.forecasts[name] for name in (joint, flat) if name in self.forecasts]
+            if len(both) == 2 and min(both).least > 0:
+                self.forecasts[joint] = self.forecasts[flat] = min(both)
 
     # -- runs ----------------------------------------------------------------------------------------------------------
 
@@ -196,6 +229,7 @@ class _Shootout:
         if name in self.firsts:  # every family is seen before any is seen twice
             most = min(self.left, self.left * self.jobs / len(self.firsts - self.begun | {name}))
             limit = max(limit, min(least, _FOR_FIRST * most))
+        limit = max(limit, min(self.left, self.limits.get(FLAT_ENDS.get(name, ""), 0.0)))
         stops = _can_stop(name)
         if self.late and stops:
             limit = max(limit, self.left * self.jobs / max(left, self.jobs))
@@ -224,6 +258,9 @@ class _Shootout:
         return (self.experiment, name, limit), min(_GRACE * limit + 5, self.clock.remaining) + 5
 
     def _end(self, name: str, outcome: ChildOutcome[tuple[Run, CSR, FloatArray | None]]) -> None:
+        if self.again and (outcome.value is None or not _as_good(outcome.value[0], self.runs[name])):
+            self.say(f"{name}: the first run is kept")
+            return
         if outcome.value is not None:
             run, H, P = outcome.value
             run.budget = self.clock.limit
@@ -256,6 +293,11 @@ class _Shootout:
     def _value(self, run: Run) -> str:
         value = run.measures.get(self.experiment.measure)
         return f"{MAIN[self.experiment.measure]} {'unknown' if value is None else format(value, '.4f')}"
+
+
+def _as_good(run: Run, other: Run) -> bool:
+    """Whether a run is as good as another one of the same model, on the same held-out documents."""
+    return run.held_out is not None and (other.held_out is None or run.held_out >= other.held_out)
 
 
 def _can_stop(name: str) -> bool:
