@@ -63,6 +63,9 @@ class Fixed:
     def making_seconds(self, features) -> float:
         return 0.0
 
+    def allowance(self, cut) -> float:
+        return 0.0
+
     def mix(self, sources, like=None, *, rough=False) -> Outcome:
         made = Candidate("Mixture", sources=tuple(one.candidate for one in sources))
         return Outcome(made, self.n_learn, self.mixed, self.mixed, "own", 1.0, sources=tuple(sources))

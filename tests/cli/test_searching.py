@@ -96,6 +96,44 @@ def test_a_search_continues_from_its_folder(linnaeus, files) -> None:
     assert "too small" in first["notes"][0]
 
 
+def test_a_search_that_is_stopped_says_how_to_continue(linnaeus, files, monkeypatch) -> None:
+    from linnaeus.auto.evaluate import Evaluator
+
+    def stop(self, candidate, n_docs, **limits):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Evaluator, "run", stop)
+    result = linnaeus(*train(files, "--budget", "1", "--checkpoint", files / "kept"))
+    assert result.code == 130
+    assert f"stopped; what was measured is kept in {files / 'kept'}" in result.err
+    assert linnaeus(*train(files, "--budget", "1")).err.endswith("stopped\n")
+
+
+def test_the_checkpoint_of_another_search_says_which_option_differs(linnaeus, files) -> None:
+    more = ("--budget", "0.01", "--checkpoint", files / "kept")
+    assert linnaeus(*train(files, *more)).code == 0
+    result = linnaeus(*train(files, *more, "--measure", "micro_f1", "--seed", 3))
+    assert result.code == 1
+    assert "another search, with other options (measure, seed)" in result.err
+
+
+@pytest.mark.parametrize("measure", ["macro_f1", "example_f1", "average_precision"])
+def test_test_documents_are_measured_by_what_was_maximised(linnaeus, files, measure: str) -> None:
+    more = (*NAMED, "--budget", "1", "--measure", measure, "--test", files / "docs.jsonl", "--json")
+    report = json.loads(linnaeus(*train(files, *more)).out)
+    direct = json.loads(linnaeus("evaluate", files / "model", files / "docs.jsonl", "--json").out)["metrics"]
+    name = {"average_precision": "au_prc"}.get(measure, measure)
+    assert next(iter(report["scores"])) == measure
+    assert report["scores"][measure] == pytest.approx(direct[name], abs=1e-6)
+
+
+def test_a_misspelt_own_decoder_is_corrected(linnaeus, files) -> None:
+    result = linnaeus(*train(files, *NAMED, "--decoder", "onw"))
+    assert result.code == 2
+    assert "did you mean 'own'" in result.err
+    assert "is not one of" in linnaeus(*train(files, *NAMED, "--decoder", "nothing")).err
+
+
 def test_the_time_limit_of_a_training_is_the_budget_of_a_choice(linnaeus, files) -> None:
     report = json.loads(linnaeus(*train(files, *NAMED, "--max-time", "1m", "--budget", "", "--json")).out)
     assert report["search"]["budget"] == 60

@@ -488,6 +488,9 @@ class Outcome:
         Whether the clock ended the fit before it had converged.
     fitting : float
         Seconds of the fit alone.
+    allowance : float
+        What a cut is better than this, beside other cuts, on new documents; ``rank``, which candidates are compared
+        by, is the value with it.
     """
 
     candidate: Candidate
@@ -503,6 +506,12 @@ class Outcome:
     sources: tuple[Outcome, ...] = field(default=(), repr=False, compare=False)
     stopped: bool = field(default=False, repr=False, compare=False)
     fitting: float = field(default=0.0, repr=False, compare=False)
+    allowance: float = field(default=0.0, repr=False, compare=False)
+
+    @property
+    def rank(self) -> float:
+        """The value with the allowance of the cut."""
+        return self.value + self.allowance
 
     def without_scores(self) -> Outcome:
         """The same without what takes memory."""
@@ -573,16 +582,17 @@ def _loaded(path: Path) -> Any:
 
 
 def _difference(earlier: object, about: str) -> str:
-    """The first part of the fingerprints that differs."""
-    parts = ("versions of linnaeus", "documents", "labels", "taxonomy", "features", "options")
+    """The first part of the fingerprints that differs, of options with the names of those that differ."""
+    parts = ("versions of linnaeus", "documents", "labels", "taxonomy", "features")
     try:
-        pairs = zip(parts, json.loads(str(earlier)), json.loads(about), strict=True)
-        return next((part for part, one, other in pairs if one != other), "options")
-    except (TypeError, ValueError):
+        (*before, old), (*now, new) = json.loads(str(earlier)), json.loads(about)
+        found = next((part for part, one, other in zip(parts, before, now, strict=True) if one != other), None)
+        return found or f"options ({', '.join(name for name in new if old.get(name) != new[name])})"
+    except (TypeError, ValueError, AttributeError):
         return "documents"
 
 
-def fingerprint(documents: object, Y: CSR, taxonomy: Taxonomy, features: object, *more: object) -> str:
+def fingerprint(documents: object, Y: CSR, taxonomy: Taxonomy, features: object, **options: object) -> str:
     """What a search depends on, as text."""
     from linnaeus import __version__
 
@@ -590,7 +600,9 @@ def fingerprint(documents: object, Y: CSR, taxonomy: Taxonomy, features: object,
         seen = digest(documents)
     else:
         seen = hashlib.blake2b(repr(documents).encode(errors="surrogatepass"), digest_size=16).hexdigest()
-    return json.dumps([__version__, seen, digest(Y), taxonomy.fingerprint, repr(features), repr(more)])
+    return json.dumps(
+        [__version__, seen, digest(Y), taxonomy.fingerprint, repr(features), {k: repr(v) for k, v in options.items()}]
+    )
 
 
 @dataclass

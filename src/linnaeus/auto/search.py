@@ -129,7 +129,8 @@ _SMALL_LAST = 0.1  # share of the budget that a last fit may always take: a far 
 _OVER_USUAL = 1.5  # the same where nobody gave a budget: a clearly worse model would be a bad bargain for some seconds
 _TERMS = PLAIN, RARE, COMMON, UP_TO_4, UP_TO_5  # words of texts, or substrings of sequences
 _WORDS = *_TERMS, CHARS, EMBEDDED, EMBEDDED_CHARS  # features that see different parts of texts
-_FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how far below the best they may be
+_FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how far below the best they may be,
+_NEAR_MACRO = 0.02  # also by macro-F1, where few held-out documents of rare labels decide
 _ROUNDING = 1e-9  # of the differences of values
 _MOST_SOURCES, _MANY_SCORES = 3, 5_000_000  # of a mixture; of held-out documents, above which few are kept
 _MIXING, _MIXING_FIRST = 3e-6, 1e-6  # seconds for each score of a mixture, and of one that learns what comes first
@@ -192,7 +193,8 @@ class Search:
         if row is not None and row["value"] is not None:
             stopped, fitting = row.get("stopped", False), row.get("fitting", row["seconds"])
             known_values = row["value"], row["own"], row["cut"], row["seconds"]
-            outcome = Outcome(candidate, n_docs, *known_values, stopped=stopped, fitting=fitting)
+            allowance = self.evaluator.allowance(row["cut"])
+            outcome = Outcome(candidate, n_docs, *known_values, stopped=stopped, fitting=fitting, allowance=allowance)
             self.earlier += row["whole"]
         else:
             began = time.perf_counter()
@@ -244,7 +246,7 @@ class Search:
             if one.candidate not in largest or largest[one.candidate].n_docs < one.n_docs:
                 largest[one.candidate] = one
         return sorted(
-            largest.values(), key=lambda one: (one.candidate != self.decided, not self._can_be_last(one), -one.value)
+            largest.values(), key=lambda one: (one.candidate != self.decided, not self._can_be_last(one), -one.rank)
         )
 
     def _best_kinds(self) -> list[Outcome]:
@@ -267,7 +269,7 @@ class Search:
         most = len(kinds) if len(self.evaluator.rows) * self.evaluator.Y.shape[1] <= _MANY_SCORES else 1
         others += list(kinds.values())[:most]
         different = {id(one): one for one in others}.values()
-        return [first, *sorted(different, key=lambda one: (_front(one) == _front(first), -one.value))]
+        return [first, *sorted(different, key=lambda one: (_front(one) == _front(first), -one.rank))]
 
     def best(self) -> Outcome | None:
         """The best outcome; of equal ones the first."""
@@ -323,7 +325,7 @@ class Search:
     def _last_best(self) -> Candidate | None:
         """The best candidate so far among those with all documents."""
         whole = [one for one in self.tried if one.n_docs == self.evaluator.n_learn]
-        return max(whole, key=_value).candidate if whole else None
+        return max(whole, key=_rank).candidate if whole else None
 
     def _raise_budget(self, outcome: Outcome) -> None:
         """The usual budget is ten times a flat fit on all documents, with whatever features take longest.
@@ -376,7 +378,7 @@ class Search:
         seconds = {id(one): self._fit_seconds(one) for one in self.tried}
         most = float("inf") if self.budget is None else _LARGEST_LAST * self.budget
         known = [one for one in self.tried if one is self.tried[0] or seconds[id(one)] <= most]
-        return seconds[id(max(known, key=lambda one: one.value))] if known else 0.0
+        return seconds[id(max(known, key=lambda one: one.rank))] if known else 0.0
 
     def _fit_seconds(self, outcome: Outcome) -> float:
         """Seconds of a fit of the candidate on all documents of the learning side, with its features."""
@@ -494,7 +496,7 @@ class Search:
         costly: list[Candidate] = []
         self.share = _FOR_ROUNDS
         for n_docs in sizes[1:]:
-            ranked = sorted(going, key=lambda one: -one.value)[: max(2, -(-len(going) // _KEPT))]
+            ranked = sorted(going, key=lambda one: -one.rank)[: max(2, -(-len(going) // _KEPT))]
             if n_docs < whole and not self._time_for_both(ranked[:2], n_docs):
                 continue
             self.leader = ranked[0].candidate if self.usual else None
@@ -576,29 +578,29 @@ class Search:
         variants = [name for name in self.evaluator.variants if name not in READ and not is_later(name)]
         variants = sorted(variants, key=lambda name: "map" not in name) if "features" in self.tuned else [PLAIN]
         tried = [self.measure(self._first(flat, features, learns[0]), n_docs) for features in variants]
-        features = max((one for one in tried if one), key=lambda one: one.value, default=None)
+        features = max((one for one in tried if one), key=lambda one: one.rank, default=None)
         if features is None:
             return []
         tried += [self.measure(self._first(flat, features.candidate.features, learn), n_docs) for learn in learns[1:]]
         found = [one for one in tried if one is not None]
-        top = max(found, key=lambda one: one.value)
+        top = max(found, key=lambda one: one.rank)
         if "features" in self.tuned:
             widths = other_widths(top.candidate.features, self.evaluator.variants)
             tried = [self.measure(replace(top.candidate, features=width), n_docs) for width in widths]
             found += [one for one in tried if one is not None]
-            top = max((top, *(one for one in tried if one and one.value > _WIDTH_GAIN * top.value)), key=_value)
+            top = max((top, *(one for one in tried if one and one.rank > _WIDTH_GAIN * top.rank)), key=_rank)
         best = top.candidate
         learn = best.learn if "learn" in self.tuned else None
         tried = [self.measure(self._first(model, best.features, learn), n_docs) for model in self.models[1:]]
         found += [one for one in tried if one is not None]
         if "C" in self.tuned:
-            ranked = sorted(found, key=lambda one: -one.value)
+            ranked = sorted(found, key=lambda one: -one.rank)
             for one in ranked[: -(-len(ranked) // 2)]:
                 found += [new for step in (1, -1) if (new := self._stepped(one, "C", step)) is not None]
         places: dict[Place, Outcome] = {}
         for one in found:  # each place at its best C
             place = one.candidate.place
-            if place not in places or one.value > places[place].value:
+            if place not in places or one.rank > places[place].rank:
                 places[place] = one
         return list(places.values())
 
@@ -611,7 +613,7 @@ class Search:
             least = _sizes(self.evaluator.n_learn)[0]  # fewer are for forecasts of time only
             ranked = self._ranked()
             rest = [one for one in ranked if one.candidate.place not in done and one.n_docs >= least]
-            if not rest or ranked[0].value - rest[0].value > worth:
+            if not rest or ranked[0].rank - rest[0].rank > worth:
                 break
             place = rest[0].candidate.place
             done.add(place)
@@ -645,11 +647,11 @@ class Search:
             return best
         same = [one for one in self.tried if one.candidate.place == best.candidate.place]
         value = {
-            n_docs: max(one.value for one in same if one.n_docs == n_docs) for n_docs in {one.n_docs for one in same}
+            n_docs: max(one.rank for one in same if one.n_docs == n_docs) for n_docs in {one.n_docs for one in same}
         }
         least = _sizes(self.evaluator.n_learn)[0]
         below = {
-            one.candidate: value[one.n_docs] - one.value
+            one.candidate: value[one.n_docs] - one.rank
             for one in sorted(self.tried, key=lambda one: one.n_docs)  # that with the most documents counts
             if one.candidate.model != best.candidate.model and one.candidate.features == best.candidate.features
             if one.n_docs in value and one.n_docs >= least and not one.stopped
@@ -657,7 +659,7 @@ class Search:
         near = [one for one, less in below.items() if less <= _CLEAR]
         fast = [one for one in near if 2.0 * self._forecast(one, best.n_docs) <= best.seconds]
         quick = self.measure(min(fast, key=lambda one: below[one]), best.n_docs) if fast else None
-        return quick if quick is not None and best.value - quick.value <= _CLEAR else best
+        return quick if quick is not None and best.rank - quick.rank <= _CLEAR else best
 
     def _improve_map(self, done: set[Place]) -> None:
         """The best candidate with more landmarks, where there are enough documents, then with maps of other widths."""
@@ -667,7 +669,7 @@ class Search:
                 return
             for features in better(best.candidate.features):
                 new = self.measure(replace(best.candidate, features=features), best.n_docs)
-                if new is not None and new.value > best.value:
+                if new is not None and new.rank > best.rank:
                     done.add(new.candidate.place)
                     if "C" in self.tuned:
                         self._follow(new, "C")
@@ -698,7 +700,7 @@ class Search:
             known = [one for one in self.tried if one.n_docs == best.n_docs and _front(one) == _kind(name)]
             if name not in self.evaluator.variants:
                 continue
-            new = max(known, key=_value) if known else self.measure(replace(best.candidate, features=name), best.n_docs)
+            new = max(known, key=_rank) if known else self.measure(replace(best.candidate, features=name), best.n_docs)
             if new is not None and "C" in self.tuned:
                 self._follow(new, "C")
 
@@ -712,11 +714,11 @@ class Search:
             return
         other = MAP if map_kind(features) == PROFILE_MAP else PROFILE_MAP
         known = [one for one in self.tried if one.n_docs == best.n_docs and _front(one) == other]
-        width = max(known, key=_value).candidate.features.partition(other)[0] if known else ""
+        width = max(known, key=_rank).candidate.features.partition(other)[0] if known else ""
         beside = f"{width}{other}{features.partition(MAP)[2]}"
         for name in (side_by_side(features, beside), side_by_side(features, PROFILES)):
             new = self.measure(replace(best.candidate, features=name), best.n_docs)
-            if new is not None and new.value > best.value and "C" in self.tuned:
+            if new is not None and new.rank > best.rank and "C" in self.tuned:
                 self._follow(new, "C")
 
     def _larger(self, features: str) -> list[str]:
@@ -735,18 +737,19 @@ class Search:
         many as from zero.
         """
         for step in (-1, 1):
-            now, best, below = outcome, outcome.value, 0
+            now, best, below = outcome, outcome.rank, 0
             while below < 2 and (new := self._stepped(now, axis, step)) is not None:
-                below = 0 if new.value >= best else 2 if best - new.value > _CLEAR else below + 1
-                now, best = new, max(best, new.value)
+                below = 0 if new.rank >= best else 2 if best - new.rank > _CLEAR else below + 1
+                now, best = new, max(best, new.rank)
 
     # -- near ties ---------------------------------------------------------------------------------------------------
 
     def _decide(self) -> None:
         """Compare the best candidates, the best of each model first, by all documents in folds, where nearly equal."""
         ranked = [one for one in self._ranked() if one.n_docs == self.evaluator.n_learn and self._can_be_last(one)]
-        alike = {(one.candidate.model, one.value): one for one in reversed(ranked)}  # those of one model answer alike
-        near = [one for one in list(alike.values())[::-1] if ranked[0].value - one.value <= _NEAR + _ROUNDING]
+        alike = {(one.candidate.model, one.rank): one for one in reversed(ranked)}  # those of one model answer alike
+        far = _NEAR_MACRO if self.evaluator.measure == "macro_f1" else _NEAR
+        near = [one for one in list(alike.values())[::-1] if ranked[0].rank - one.rank <= far + _ROUNDING]
         models: dict[str, Outcome] = {}
         for one in near:
             models.setdefault(one.candidate.model, one)
@@ -758,7 +761,7 @@ class Search:
                 self._folded(one, limit)
         if len(self.folded) < 2:  # there was no time for the second
             return
-        self.decided = best = max(self.folded, key=lambda candidate: self.folded[candidate].value)
+        self.decided = best = max(self.folded, key=lambda candidate: self.folded[candidate].rank)
         values = [f"{candidate} {one.value:.4f}" for candidate, one in self.folded.items()]
         if self._folds.Y.shape[0] * self._folds.Y.shape[1] > _MANY_SCORES:
             self.folded = {key: one if key == best else one.without_scores() for key, one in self.folded.items()}
@@ -807,9 +810,9 @@ class Search:
         mixture: Outcome | None = None
         while others and len(chosen) < _MOST_SOURCES:
             found = [one for other in others if (one := self._mixed(where, [*chosen, other], rough=True)) is not None]
-            if not found or (mixture is not None and max(found, key=_value).value <= mixture.value):
+            if not found or (mixture is not None and max(found, key=_rank).rank <= mixture.rank):
                 break
-            mixture = max(found, key=_value)
+            mixture = max(found, key=_rank)
             chosen = list(mixture.sources)
             others = [one for one in others if one.candidate != chosen[-1].candidate]
         if mixture is None:
@@ -819,13 +822,13 @@ class Search:
         best = mixture.sources[0]  # with its scores
         won = self._wins(where, mixture, best)
         shown = f"{mixture.value:.4f}, the best single model {best.value:.4f}"
-        if not won and mixture.value > best.value and where is self.evaluator:
+        if not won and mixture.rank > best.rank and where is self.evaluator:
             pair = self._pair_in_folds(mixture, best)
             won = pair is not None and self._wins(self._folds, *pair)
             shown += f" (in folds {pair[0].value:.4f} and {pair[1].value:.4f})" if pair is not None else ""
         elif folded:
             shown += " in folds"
-        chance = "not more than by chance" if mixture.value > best.value else "no gain"
+        chance = "not more than by chance" if mixture.rank > best.rank else "no gain"
         end = "more than by chance; it is taken" if won else f"{chance}; it is not taken"
         self.notes.append(f"The {mixture.candidate} reaches {shown}: {end}.")
         if won and where is not self.evaluator:  # the held-out value is that of the same documents as for the others
@@ -836,7 +839,7 @@ class Search:
 
     @staticmethod
     def _wins(where: Evaluator, mixture: Outcome, best: Outcome) -> bool:
-        return mixture.value > best.value and wins(where.resampled(mixture), where.resampled(best))
+        return mixture.rank > best.rank and wins(where.resampled(mixture), where.resampled(best))
 
     def _mixed(self, where: Evaluator, sources: list[Outcome], *, rough: bool = False) -> Outcome | None:
         """A mixture of these; None where there is no time for it, or it is refused. ``rough``: with one value of C."""
@@ -941,13 +944,7 @@ class Search:
         evaluator, chosen, most = self.evaluator, self.mixture or self.best(), self.evaluator.n_learn
         assert chosen is not None
         assert self.budget is not None
-        before = self._with_scores(chosen)
-        chosen = evaluator.with_cut(before)
-        if chosen.value < before.value:
-            self.notes.append(
-                f"The {cut_words(before)} has {before.value:.4f} on these documents; the expected cut is nearly as "
-                "good, and better on new documents as a rule."
-            )
+        chosen = evaluator.with_cut(self._with_scores(chosen))
         refined = self._refined(chosen)
         kind = (chosen.candidate.model, chosen.candidate.features)
         others = [one for one in self._ranked() if (one.candidate.model, one.candidate.features) != kind]
@@ -957,6 +954,12 @@ class Search:
             notes.append(
                 "Nearly every document has one label, and closed sets are learned: where the first suggestion counts, "
                 "choose by precision_at_1."
+            )
+        runner_up = max(others, key=_rank, default=None)
+        if runner_up is not None and runner_up.rank <= chosen.rank and runner_up.value > chosen.value:
+            notes.append(
+                f"The expected cut counts {chosen.allowance:g} more in comparisons: on new documents it is that much "
+                "better, beside other cuts, than on held-out ones."
             )
         if len(evaluator.splits) > 1:
             notes.append(f"There are few documents: every one was held out once, in {len(evaluator.splits)} folds.")
@@ -969,7 +972,7 @@ class Search:
             self.budget,
             self.spent,
             len(evaluator.rows),
-            max(others, key=lambda one: one.value, default=None),
+            runner_up,
             self.tried,
             notes,
             refined,
@@ -1005,8 +1008,8 @@ def _count(n: int, noun: str) -> str:
     return f"{n} {noun} was" if n == 1 else f"{n} {noun}s were"
 
 
-def _value(outcome: Outcome) -> float:
-    return outcome.value
+def _rank(outcome: Outcome) -> float:
+    return outcome.rank
 
 
 def _shares(candidate: Candidate) -> bool:
@@ -1108,12 +1111,31 @@ def search(
             raise ParameterError(f"None of the models that fit the documents has all of {', '.join(parameters)}.")
     kept = Kept()
     if checkpoint is not None:
-        about = (measure, seed, models, tuned, dict(parameters), decoder, None if weights is None else weights.tolist())
-        kept = Kept.read(Path(checkpoint), fingerprint(documents, Y, taxonomy, features, *about))
+        about = fingerprint(
+            documents,
+            Y,
+            taxonomy,
+            features,
+            measure=measure,
+            seed=seed,
+            models=models,
+            tuned=tuned,
+            parameters=dict(parameters),
+            decoder=decoder,
+            weights=None if weights is None else weights.tolist(),
+        )
+        kept = Kept.read(Path(checkpoint), about)
     earlier = spent if budget is None else min(spent, budget / 2)
     run = Search(evaluator, budget, say, list(models), tuned, kept, began=began, earlier=earlier)
-    run.run()
-    return run.report(), evaluator
+    try:
+        run.run()
+        return run.report(), evaluator
+    except KeyboardInterrupt:
+        if checkpoint is None:
+            raise
+        raise KeyboardInterrupt(
+            f"stopped; what was measured is kept in {checkpoint}, and the same search continues there"
+        ) from None
 
 
 def choose_features(
@@ -1154,7 +1176,7 @@ def choose_features(
         return PLAIN, features
     evaluator = Evaluator(documents, Y, taxonomy, variants, splits, check_measure(measure), seed, n_jobs, decoder="own")
     n_docs = _sizes(evaluator.n_learn)[0]
-    value = {name: evaluator.run(first_candidate(FLAT, name), n_docs).value for name in names}
+    value = {name: evaluator.run(first_candidate(FLAT, name), n_docs).rank for name in names}
     best = max(names, key=lambda name: value[name])
     return best, variants[best]
 

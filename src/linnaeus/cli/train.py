@@ -209,7 +209,7 @@ class FeatureOptions(common.Group):
             help="Substrings of sequences, or of one text column with typos or compound words: spectrum:4, "
             "spectrum:2-4, spectrum:4,max_gap=1,decay=0.5. Or hashed words, so that online models learn new words: "
             "hashed, hashed:20. Or an RBF map of the usual vectors: rbf, rbf:800,gamma=0.5. Or dense vectors "
-            "relative to their own mean and length: profiles, rbf:800,profiles=true. Two of these side by side: "
+            "relative to their own mean and length: profiles, rbf:800,profiles=true. Several of these side by side: "
             "rbf+profiles.",
         ),
     ] = None
@@ -432,7 +432,7 @@ def _plan(chosen: ModelOptions, run: RunOptions) -> SearchPlan | None:
         return None
     limits = _limits(chosen, run)
     settings = training.parse_settings(name, chosen.settings(), n_jobs=run.n_jobs)
-    decoder = _OWN if chosen.decoder == _OWN else common.parse_decoder(chosen.decoder)
+    decoder = _OWN if chosen.decoder == _OWN else _decoder(chosen.decoder)
     if name is not None:
         reason = _why_trained_once(name, settings, decoder)
         if reason is not None:
@@ -449,6 +449,19 @@ def _plan(chosen: ModelOptions, run: RunOptions) -> SearchPlan | None:
         chosen.budget or run.max_time,
         check_measure(chosen.measure or "hierarchical_f1"),
     )
+
+
+def _decoder(given: str | None) -> Decoder | None:
+    """A decoder; None for the model's own, or where none is given."""
+    if given == _OWN:
+        return None
+    try:
+        return common.parse_decoder(given)
+    except ParameterError:
+        hint = nearest(str(given), [_OWN])
+        if hint:
+            raise ParameterError(f"--decoder {given}: there is no such decoder{hint}.") from None
+        raise
 
 
 def _check_measure(chosen: ModelOptions) -> None:
@@ -621,7 +634,7 @@ def train(
     chosen = chosen.resolved()
     wanted = None if chosen.answer == "all" or chosen.is_mixture else _plan(chosen, run)
     name = _FLAT if chosen.is_auto else chosen.name
-    decoder = None if chosen.decoder == _OWN else common.parse_decoder(chosen.decoder)
+    decoder = _decoder(chosen.decoder)
     terms = words.parameters()
     store.check_target(output)
     parameters = {} if wanted is not None else run.parameters(name)
@@ -674,7 +687,8 @@ def train(
 
         measure = "hierarchical_f1" if wanted is None else wanted.measure
         pruning = Pruning(after.prune_threshold(), measure, run.max_memory)
-    _measure(result, pipe, (documents, y), (held_out, gold), after, run, pruning, measured=report is not None)
+    asked = None if report is None else report.measure
+    _measure(result, pipe, (documents, y), (held_out, gold), after, run, pruning, asked)
     if result.get("pruned", {}).get("threshold") is not None:
         training.save(pipe, output)
     if after.calibrate is not None:  # after pruning, which makes another model of it
@@ -809,23 +823,23 @@ def _measure(
     after: AfterOptions,
     run: RunOptions,
     pruning: Pruning | None,
-    *,
-    measured: bool = False,
+    asked: str | None,
 ) -> None:
-    """Add figures to the result, and prune the model if asked to; ``measured`` says that a search has figures."""
+    """Add figures to the result, and prune the model if asked to; ``asked`` is what a search has maximised."""
     from linnaeus.cli.documents import fit_to
 
     result["measured_on"], result["scores"] = None, None
     held_out = None if test[0] is None else fit_to(pipe, test[0])
     scores = None  # after pruning
     if held_out is not None:
-        result["measured_on"], result["scores"] = "the test documents", training.measure(pipe, held_out, test[1])
-    elif after.test_size != 0 and not measured:
+        result["measured_on"], result["scores"] = "the test documents", training.measure(pipe, held_out, test[1], asked)
+    elif after.test_size != 0 and asked is None:
         scores = _measure_unseen(result, pipe, learned, run, None if pruning is None else pruning.prune_copy)
     if pruning is not None:
         result["pruned"] = pruning.prune(pipe, learned, None if held_out is None else (held_out, test[1]))
         if result["pruned"]["threshold"] is not None:
-            result["pruned"]["scores"] = scores if held_out is None else training.measure(pipe, held_out, test[1])
+            after_pruning = scores if held_out is None else training.measure(pipe, held_out, test[1], asked)
+            result["pruned"]["scores"] = after_pruning
 
 
 def _measure_unseen(
