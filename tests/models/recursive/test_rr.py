@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from linnaeus import OneVsRestLogistic, OneVsRestSVM, Taxonomy, load, save
 from linnaeus.errors import DataError, LinnaeusError, ParameterError
 from linnaeus.models.recursive import leaves as leaves_module
 from linnaeus.models.recursive import network as network_module
+from linnaeus.models.recursive.update import start_at_weights
 from tests.contracts.configurations import documents, taxonomy
 from tests.models.recursive.oracles import (
     LOSSES,
@@ -167,13 +169,43 @@ def graph() -> Taxonomy:
 
 
 @each_loss
-def test_paths_over_pull_and_C_reach_the_same_optima_from_warm_starts(loss) -> None:
+@pytest.mark.parametrize("kind", ["sparse", "dense"])
+def test_paths_over_pull_and_C_reach_the_same_optima_from_warm_starts(loss, kind) -> None:
     X, labels = documents(taxonomy())
+    X = rows_of(X.toarray(), kind)
     model = make_model(loss, taxonomy=taxonomy(), tol=1e-4, warm_start=True)
-    for pull, C in ((3.0, 1.0), (0.3, 1.0), (0.3, 4.0), (0.0, 4.0)):
+    for pull, C in ((float("inf"), 1.0), (3.0, 1.0), (0.3, 1.0), (0.3, 4.0), (0.0, 4.0)):
         warm = model.set_params(pull=pull, C=C).fit(X, labels)
         cold = make_model(loss, taxonomy=taxonomy(), tol=1e-4, pull=pull, C=C).fit(X, labels)
         assert warm.objective_ == pytest.approx(cold.objective_, rel=2e-4)
+
+
+def test_from_the_flat_end_a_path_begins_at_its_weights(monkeypatch) -> None:
+    """Not where labels or features are others, nor where the weights were pruned."""
+    begun: list[bool] = []
+
+    def noted(*arguments) -> bool:
+        begun.append(start_at_weights(*arguments))
+        return begun[-1]
+
+    monkeypatch.setattr("linnaeus.models.recursive.rr.start_at_weights", noted)
+    tax, X, y = wide()
+    X = X.toarray()
+    model = make_model("squared_hinge", taxonomy=tax, pull=float("inf"), tol=1e-3, warm_start=True).fit(X, y)
+    model.set_params(pull=10.0).fit(X, y)
+    assert begun == [True]
+    cold = fitted("squared_hinge", tax, X, y, pull=10.0, tol=1e-3)
+    assert model.n_iter_ <= cold.n_iter_
+    assert not hasattr(model, "n_touched_"), "nothing was updated"
+    few = y[:2] * (len(y) // 2)
+    for change, X_new in (("features", X[:, :-1]), ("labels", X), ("pruned", X)):
+        other = clone(model).set_params(pull=float("inf")).fit(X, few if change == "labels" else y)
+        if change == "pruned":
+            other.weights_ = sparse.csr_array(other.weights_)
+        other.set_params(pull=10.0).fit(X_new, y)
+        cold = fitted("squared_hinge", tax, X_new, y, pull=10.0, tol=1e-3)
+        assert other.objective_ == pytest.approx(cold.objective_, rel=2e-3)
+    assert begun == [True]
 
 
 def test_under_a_root_that_cannot_move_nodes_are_liblinears() -> None:

@@ -189,6 +189,7 @@ class RecursiveModel(LongFit, AllNodes):
         ``start`` at given weights of all labels.
         """
         clock = clock or Clock(self.max_time)
+        begin = start or (self._flat_weights() if warm or self.warm_start else None)
         Y = self._targets(problem, self.learn).tocsc()
         require_two_classes(problem, self.nodes_)
         layout = self._lay_out(problem)
@@ -210,8 +211,10 @@ class RecursiveModel(LongFit, AllNodes):
             solver.inner.prior = None if prior is None else prior_of_leaves(prior, labels, leaves)
             saved = None if checkpoint is None else JointCheckpoint(checkpoint)
             if saved is None or not saved.restore(solver, blocks):
-                suits = start is not None and layout.schedule is None and suits_start(leaves)
-                if start is None or not suits or not start_at_weights(solver, blocks, problem, labels, start):
+                suits = begin is not None and layout.schedule is None and suits_start(leaves)
+                if begin is not None and not (suits and begin.suit(problem, labels)):
+                    begin = None
+                if begin is None or not start_at_weights(solver, blocks, problem, labels, begin):
                     self._start(solver, blocks, problem, Y, labels, warm=warm or self.warm_start)
             self._run(solver, clock, saved, tol)
             if start is not None:
@@ -221,6 +224,12 @@ class RecursiveModel(LongFit, AllNodes):
             with self._block_store(None, plan) as store:
                 self._take_weights(solver, labels, store)
             solver.release()
+
+    def _flat_weights(self) -> StartWeights | None:
+        """The weights of the last fit, if every label was learned on its own there."""
+        if self._alone is None or is_sparse(self.weights_):  # pruned ones are not the solution
+            return None
+        return StartWeights(self.nodes_, np.asarray(self.coef_).T, self.intercept_)
 
     @property
     def _is_flat(self) -> bool:

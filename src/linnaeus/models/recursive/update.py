@@ -302,6 +302,10 @@ class StartWeights:
         columns = order[np.searchsorted(self.nodes[order], labels)]
         return self.W[:, columns], self.intercept[columns]
 
+    def suit(self, problem: Problem, labels: IntArray) -> bool:
+        """Whether all labels of a problem, and its features, have weights."""
+        return len(self.W) == problem.X.shape[1] and bool(np.isin(labels, self.nodes).all())
+
 
 def suits_start(leaves: LeafSolver) -> bool:
     """Whether a start at given weights is better than one from nothing."""
