@@ -156,6 +156,12 @@ def test_columns_of_numbers_are_dense_features_with_missing_values(tmp_path: Pat
     assert data.labels == [["A"], ["B"]]
 
 
+@pytest.mark.parametrize("cell", ["inf", "-Infinity", "1e39"])
+def test_an_infinite_number_is_an_error_with_its_line_and_column(tmp_path: Path, cell: str) -> None:
+    with pytest.raises(DataError, match=rf"docs:3: '{cell}' in column 'y1' is infinite, or too large for float32"):
+        read(tmp_path, f"id,x,y1,label\na,1,2,A\nb,2,{cell},B\n")
+
+
 def test_a_split_column_is_kept(tmp_path: Path) -> None:
     content = "text,labels,split\na,A,train\nb,B,test\n"
     assert read(tmp_path, content).split == ["train", "test"]

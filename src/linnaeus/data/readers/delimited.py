@@ -48,6 +48,7 @@ from linnaeus.typing import IntArray
 __all__ = ["batches", "read", "separator_line", "sniff_delimiter"]
 
 SEPARATOR_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # the first line of a CSV file for Excel
+_LARGEST_NUMBER = float(np.finfo(np.float32).max)
 Row = tuple[int, list[str]]
 
 
@@ -335,8 +336,11 @@ def _check_width(cells: list[str], names: list[str], where: str) -> None:
 
 def _number(cell: str, name: str, where: str) -> float:
     try:
-        return float(cell)
+        value = float(cell)
     except ValueError:
         if is_missing(cell):
             return float("nan")
         raise DataError(f"{where}: {cell!r} in column {name!r} is not a number.") from None
+    if abs(value) > _LARGEST_NUMBER:
+        raise DataError(f"{where}: {cell!r} in column {name!r} is infinite, or too large for float32.")
+    return value
