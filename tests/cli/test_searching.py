@@ -127,6 +127,24 @@ def test_test_documents_are_measured_by_what_was_maximised(linnaeus, files, meas
     assert report["scores"][measure] == pytest.approx(direct[name], abs=1e-6)
 
 
+def test_the_table_of_a_pruned_model_has_no_area_since_its_probabilities_are_dropped(linnaeus, files) -> None:
+    more = (
+        *NAMED,
+        "--budget",
+        "1",
+        "--measure",
+        "average_precision",
+        "--test",
+        files / "docs.jsonl",
+        "--prune",
+        "0.01",
+    )
+    result = linnaeus(*train(files, *more))
+    assert result.code == 0, result.err
+    assert "after pruning" in result.out
+    assert "average_precision" in result.out
+
+
 def test_a_misspelt_own_decoder_is_corrected(linnaeus, files) -> None:
     result = linnaeus(*train(files, *NAMED, "--decoder", "onw"))
     assert result.code == 2

@@ -76,11 +76,16 @@ def test_models_that_were_put_off_get_the_time_that_is_left(tmp_path, monkeypatc
     """A pilot too pessimistic by a factor of thousands costs a model its place in the order, not its run."""
 
     def slow(experiment, name, fits, busy) -> RunForecast:
-        return RunForecast(9e5, 9e5) if name == "RRSVM" else RunForecast(0.5, 0.5)
+        return RunForecast(9e5, 9e5) if name == "HierarchicalRLS" else RunForecast(0.5, 0.5)
 
     monkeypatch.setattr("linnaeus.experiments.shootout.forecast", slow)
-    found = shootout(toy(), tmp_path, models=["RRSVM", "OneVsRestSVM"], budget=60)
-    assert status(found) == {"RRSVM": "done", "OneVsRestSVM": "done"}
+    said: list[str] = []
+    names = ["HierarchicalRLS", "NodeSVM", "OneVsRestSVM"]
+    state = _Shootout(toy(), RunFolder(tmp_path, toy()), Clock(60), 1, said.append)
+    monkeypatch.setattr("linnaeus.experiments.shootout._DOUBTFUL", 1e6)
+    state.run(names)
+    assert state.put_off == ["HierarchicalRLS"]
+    assert {name: run.status for name, run in state.runs.items()} == dict.fromkeys(names, "done")
 
 
 def test_forecasts_learn_from_finished_models_of_the_family(tmp_path) -> None:
@@ -137,11 +142,17 @@ def test_what_is_left_goes_to_searches_that_were_cut_short(tmp_path) -> None:
     assert state._worth_more_time() == ["NodeSVM", "OneVsRestSVM", "RRSVM", "EdgePA"]
     state.limits["RRSVM"] = 60.0
     assert state._worth_more_time() == ["NodeSVM", "EdgePA"]
+    state.limits["RRSVM"] = 10.0
+    del state.limits["OneVsRestSVM"]  # kept from before
+    assert state._worth_more_time() == ["NodeSVM", "EdgePA"]
+    state.runs["OneVsRestSVM"].cut_short = False
+    assert state._worth_more_time() == ["NodeSVM", "RRSVM", "EdgePA"]
 
 
 def test_a_search_that_was_cut_short_is_repeated_with_the_time_that_is_left(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("linnaeus.experiments.shootout.shares", lambda rivals, seconds: dict.fromkeys(rivals, 5.0))
     monkeypatch.setattr("linnaeus.experiments.shootout.try_model", hurried)
+    monkeypatch.setattr("linnaeus.experiments.shootout.forecast", lambda *arguments: RunForecast(1.0, 1.0))
     said: list[str] = []
     found = shootout(toy(), tmp_path, models=["RRSVM", "OneVsRestSVM"], budget=60, say=said.append)
     assert sum("again, since its search was cut short" in line for line in said) == 2
@@ -152,14 +163,32 @@ def test_a_search_that_was_cut_short_is_repeated_with_the_time_that_is_left(tmp_
 
 
 def test_a_repeated_run_that_is_worse_is_not_taken(tmp_path) -> None:
-    state = _Shootout(toy(), RunFolder(tmp_path, toy()), Clock(100), 1, lambda message: None, again=True)
-    first = state.runs["NodeSVM"] = Run(model="NodeSVM", status="done", held_out=0.9)
+    experiment = toy()
+    folder = RunFolder(tmp_path, experiment)
+    first = Run(model="NodeSVM", status="done", held_out=0.9, cut_short=True, budget=10.0)
+    folder.write(first, experiment.parts[0].Y_test)
+    assert folder.read("NodeSVM", 10.0) is not None
+    assert folder.read("NodeSVM", 100.0) is None, "a larger budget repeats it"
+    state = _Shootout(experiment, folder, Clock(100), 1, lambda message: None)
+    assert not state._finished("NodeSVM")
+    first = state.runs["NodeSVM"]
     for outcome in (
         ChildOutcome((Run(model="NodeSVM", status="done", held_out=0.8), None, None)),
         ChildOutcome(failure="time"),
     ):
         state._end("NodeSVM", outcome)
+    state._keep(Run(model="NodeSVM", status="no time"))
     assert state.runs["NodeSVM"] is first
+    kept = folder.read("NodeSVM", 100.0)
+    assert kept is not None, "it is not repeated once more"
+    assert kept.held_out == 0.9
+
+
+def test_repeated_runs_share_what_is_left_with_those_that_are_going(tmp_path) -> None:
+    state = _Shootout(toy(), RunFolder(tmp_path, toy()), Clock(100), 2, lambda message: None)
+    state.limits = dict.fromkeys(["A", "B", "C"], 10.0)
+    parts = [state._begin_again(name, left) for name, left in (("A", 3), ("B", 2), ("C", 1))]
+    assert [round(one[0][2]) for one in parts] == [63, 63, 63]
 
 
 def test_a_joint_model_has_the_time_and_the_forecast_of_its_flat_end(tmp_path, monkeypatch) -> None:

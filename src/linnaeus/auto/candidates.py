@@ -587,9 +587,11 @@ def _difference(earlier: object, about: str) -> str:
     try:
         (*before, old), (*now, new) = json.loads(str(earlier)), json.loads(about)
         found = next((part for part, one, other in zip(parts, before, now, strict=True) if one != other), None)
-        return found or f"options ({', '.join(name for name in new if old.get(name) != new[name])})"
-    except (TypeError, ValueError, AttributeError):
+    except (TypeError, ValueError):
         return "documents"
+    if found is not None or not isinstance(old, dict):
+        return found or "options"
+    return f"options ({', '.join(name for name in new if old.get(name) != new[name])})"
 
 
 def fingerprint(documents: object, Y: CSR, taxonomy: Taxonomy, features: object, **options: object) -> str:

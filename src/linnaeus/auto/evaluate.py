@@ -83,6 +83,7 @@ __all__ = [
     "draws",
     "interval",
     "metric_of",
+    "near_tie",
     "of_answers",
     "of_ranking",
     "splits_of",
@@ -101,6 +102,7 @@ _USUAL_TOL, _TOL = 1e-3, 1e-2  # gap of most models, and of the same here: equal
 _MIXTURE_C, _FIRST_C = (0.03, 0.003, 0.3), 0.3  # the usual value, and a smaller and a larger one
 _FAR = 1e9  # values of dense vectors above this are not given to models without a feature step in front
 _EXPECTED, _NEARLY = "expected", 0.001  # a cut that is taken where it is at most this far below the best,
+_NEAR_TIE, _NEAR_TIE_MACRO = 0.01, 0.02  # by macro-F1 few held-out documents of rare labels decide
 _NEARLY_MACRO = 0.01  # or this far by macro-F1: on new documents it is that much better, beside others, than held out
 _MANY_NODES = 3_000  # from which curves of single nodes are not projected on DAGs
 
@@ -115,6 +117,17 @@ _ALIASES = {"au_prc": RANKING} | dict.fromkeys(("p@1", "p_at_1", "precision@1", 
 RESAMPLES = 200
 _PAIRS = 40_000_000  # of documents and nodes that all resamples of a ranking may go through
 _BY_CHANCE = 0.05  # share of bootstrap samples in which a choice that is not by chance may lose
+
+
+def near_tie(measure: str) -> float:
+    """How far below the best a candidate may be to be compared with it in folds.
+
+    Examples
+    --------
+    >>> near_tie("micro_f1"), near_tie("macro_f1")
+    (0.01, 0.02)
+    """
+    return _NEAR_TIE_MACRO if measure == "macro_f1" else _NEAR_TIE
 
 
 def splits_of(Y: CSR, seed: int) -> list[Split]:

@@ -84,6 +84,7 @@ from linnaeus.auto.evaluate import (
     check_measure,
     cut_measure,
     interval,
+    near_tie,
     splits_of,
     wins,
 )
@@ -129,8 +130,7 @@ _SMALL_LAST = 0.1  # share of the budget that a last fit may always take: a far 
 _OVER_USUAL = 1.5  # the same where nobody gave a budget: a clearly worse model would be a bad bargain for some seconds
 _TERMS = PLAIN, RARE, COMMON, UP_TO_4, UP_TO_5  # words of texts, or substrings of sequences
 _WORDS = *_TERMS, CHARS, EMBEDDED, EMBEDDED_CHARS  # features that see different parts of texts
-_FINALISTS, _NEAR = 8, 0.01  # candidates that are compared in folds, and how far below the best they may be,
-_NEAR_MACRO = 0.02  # also by macro-F1, where few held-out documents of rare labels decide
+_FINALISTS = 8  # candidates that are compared in folds, at most
 _ROUNDING = 1e-9  # of the differences of values
 _MOST_SOURCES, _MANY_SCORES = 3, 5_000_000  # of a mixture; of held-out documents, above which few are kept
 _MIXING, _MIXING_FIRST = 3e-6, 1e-6  # seconds for each score of a mixture, and of one that learns what comes first
@@ -548,13 +548,13 @@ class Search:
         last = [one for one in self.tried if one.n_docs == whole]
         if self._perfect():
             self.notes.append("The held-out documents are answered without an error; nothing more was tried.")
-        elif len(last) > 1 and len({one.value for one in last}) == 1:
+        elif len(last) > 1 and len({one.rank for one in last}) == 1:
             name = self.evaluator.measure.replace("_", " ")
             self.notes.append(f"All candidates have the same held-out {name}, {last[0].value:.4f}; the first is taken.")
         n_stopped = sum(one.stopped for one in self.tried)
         ended = [_count(self.n_skipped, "candidate") + " left out"] if self.n_skipped else []
         ended += [_count(n_stopped, "fit") + " stopped early"] if n_stopped else []
-        self.cut_short = bool(ended)
+        self.cut_short = bool(ended) and not self._perfect()
         if ended:
             self.notes.append(
                 f"The budget ended the search: {' and '.join(ended)}, so that a run on a faster or slower machine may "
@@ -748,8 +748,8 @@ class Search:
         """Compare the best candidates, the best of each model first, by all documents in folds, where nearly equal."""
         ranked = [one for one in self._ranked() if one.n_docs == self.evaluator.n_learn and self._can_be_last(one)]
         alike = {(one.candidate.model, one.rank): one for one in reversed(ranked)}  # those of one model answer alike
-        far = _NEAR_MACRO if self.evaluator.measure == "macro_f1" else _NEAR
-        near = [one for one in list(alike.values())[::-1] if ranked[0].rank - one.rank <= far + _ROUNDING]
+        far = near_tie(self.evaluator.measure) + _ROUNDING
+        near = [one for one in list(alike.values())[::-1] if ranked[0].rank - one.rank <= far]
         models: dict[str, Outcome] = {}
         for one in near:
             models.setdefault(one.candidate.model, one)
@@ -762,7 +762,7 @@ class Search:
         if len(self.folded) < 2:  # there was no time for the second
             return
         self.decided = best = max(self.folded, key=lambda candidate: self.folded[candidate].rank)
-        values = [f"{candidate} {one.value:.4f}" for candidate, one in self.folded.items()]
+        values = [f"{candidate} {_shown(one)}" for candidate, one in self.folded.items()]
         if self._folds.Y.shape[0] * self._folds.Y.shape[1] > _MANY_SCORES:
             self.folded = {key: one if key == best else one.without_scores() for key, one in self.folded.items()}
         self.notes.append(f"Nearly equal candidates, all documents in folds: {'; '.join(values)}. The best is taken.")
@@ -821,11 +821,11 @@ class Search:
             mixture = self._mixed(where, chosen) or mixture
         best = mixture.sources[0]  # with its scores
         won = self._wins(where, mixture, best)
-        shown = f"{mixture.value:.4f}, the best single model {best.value:.4f}"
+        shown = f"{_shown(mixture)}, the best single model {_shown(best)}"
         if not won and mixture.rank > best.rank and where is self.evaluator:
             pair = self._pair_in_folds(mixture, best)
             won = pair is not None and self._wins(self._folds, *pair)
-            shown += f" (in folds {pair[0].value:.4f} and {pair[1].value:.4f})" if pair is not None else ""
+            shown += f" (in folds {_shown(pair[0])} and {_shown(pair[1])})" if pair is not None else ""
         elif folded:
             shown += " in folds"
         chance = "not more than by chance" if mixture.rank > best.rank else "no gain"
@@ -839,7 +839,8 @@ class Search:
 
     @staticmethod
     def _wins(where: Evaluator, mixture: Outcome, best: Outcome) -> bool:
-        return mixture.rank > best.rank and wins(where.resampled(mixture), where.resampled(best))
+        drawn = [where.resampled(one) + one.allowance for one in (mixture, best)]
+        return mixture.rank > best.rank and wins(*drawn)
 
     def _mixed(self, where: Evaluator, sources: list[Outcome], *, rough: bool = False) -> Outcome | None:
         """A mixture of these; None where there is no time for it, or it is refused. ``rough``: with one value of C."""
@@ -1010,6 +1011,11 @@ def _count(n: int, noun: str) -> str:
 
 def _rank(outcome: Outcome) -> float:
     return outcome.rank
+
+
+def _shown(outcome: Outcome) -> str:
+    """The value, and what its cut counts more in comparisons."""
+    return f"{outcome.value:.4f}" + (f" + {outcome.allowance:g}" if outcome.allowance else "")
 
 
 def _shares(candidate: Candidate) -> bool:

@@ -893,7 +893,7 @@ def _show(result: dict[str, Any]) -> None:
     if result["scores"] is not None:
         after = (pruned or {}).get("scores")
         columns = [f"on {result['measured_on']}", "value"] + (["after pruning"] if after else [])
-        print_table(columns, [(k, v) + ((after[k],) if after else ()) for k, v in result["scores"].items()])
+        print_table(columns, [(k, v) + ((after.get(k),) if after else ()) for k, v in result["scores"].items()])
     if "seconds_measuring" in result:
         seconds = result["seconds_measuring"]
         note(

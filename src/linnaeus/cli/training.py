@@ -234,7 +234,7 @@ def _check_hashed(documents: Dataset, named: str, weighting: str | None, min_df:
         raise ParameterError(f"{option} has no effect with --features {named}: hashed features have no vocabulary.")
 
 
-_MOST_PAIRS = 50_000_000  # of documents and nodes whose probabilities are ranked
+_MOST_PAIRS = 20_000_000  # of documents and nodes whose probabilities are ranked
 _FEATURES = ("rbf", "profiles", "hashed", "spectrum")  # by name
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from linnaeus import metrics
 from linnaeus.auto.candidates import FLAT, PLAIN
-from linnaeus.auto.evaluate import OWN, of_answers
+from linnaeus.auto.evaluate import OWN, near_tie, of_answers
 from linnaeus.experiments.candidates import flat_models
 from linnaeus.experiments.experiment import Experiment
 from linnaeus.experiments.measures import MAIN, document_tables, pooled_f1, size_groups
@@ -33,12 +33,12 @@ from linnaeus.metrics.auprc import as_node_scores
 from linnaeus.metrics.sets import by_document
 from linnaeus.typing import CSR, BoolArray, FloatArray, IntArray
 
-__all__ = ["SIGNIFICANT", "choice", "chosen_by_train", "compare_runs", "sentence"]
+__all__ = ["SIGNIFICANT", "as_good", "choice", "chosen_by_train", "compare_runs", "sentence"]
 
 SIGNIFICANT = 0.05
 _DRAWS = 40_000_000  # documents drawn in all resamples of a test together
 _RESAMPLES = 200  # of a measure that is not an F1 of sums
-_NEAR = 0.01 + 1e-9  # below the best held-out value: more documents decide, as in a search
+_ROUNDING = 1e-9  # of the differences of values
 _POOLED = ("hierarchical_f1", "micro_f1")  # F1 of sums over documents
 
 
@@ -181,7 +181,7 @@ def _tested(A: FloatArray, B: FloatArray, seed: int) -> _Test:
 _MOST_NAMED = 3
 
 
-def chosen_by_train(runs: list[Run]) -> Run | None:
+def chosen_by_train(runs: list[Run], measure: str) -> Run | None:
     """The run of the best value on held-out training documents, as `linnaeus train` would choose; None without any.
 
     Among nearly equal ones it is the best of those that were measured with every document held out once.
@@ -189,15 +189,39 @@ def chosen_by_train(runs: list[Run]) -> Run | None:
     Examples
     --------
     >>> runs = [Run(model="BSVM", status="done", held_out=0.5), Run(model="RRSVM", status="done", held_out=0.6)]
-    >>> chosen_by_train(runs).model
+    >>> chosen_by_train(runs, "micro_f1").model
     'RRSVM'
     """
-    known = [(run.held_out, run) for run in runs if run.held_out is not None]
+    known = [run for run in runs if run.held_out is not None]
     if not known:
         return None
-    value, best = max(known, key=lambda pair: pair[0])
-    near = [(run.in_folds, run) for held, run in known if value - held <= _NEAR and run.in_folds is not None]
-    return best if best.in_folds is None else max(near, key=lambda pair: pair[0])[1]
+    best = max(known, key=lambda run: run.rank)
+    near = [run for run in known if best.rank - run.rank <= near_tie(measure) + _ROUNDING and run.in_folds is not None]
+    return best if best.in_folds is None else max(near, key=_rank_in_folds)
+
+
+def _rank_in_folds(run: Run) -> float:
+    return -math.inf if run.in_folds is None else run.in_folds + (run.allowance or 0.0)
+
+
+def as_good(new: Run, earlier: Run, measure: str) -> bool:
+    """Whether a longer run of the same model is as good as an earlier one, by the same held-out documents.
+
+    It may have decided a near tie in folds, for a candidate that is a little worse on the held-out quarter.
+
+    Examples
+    --------
+    >>> first, folded = Run(model="A", status="done", held_out=0.8), Run(model="A", status="done", held_out=0.795)
+    >>> as_good(folded, first, "micro_f1")
+    False
+    >>> folded.in_folds = 0.81
+    >>> as_good(folded, first, "micro_f1")
+    True
+    """
+    if new.in_folds is not None and earlier.in_folds is not None:
+        return _rank_in_folds(new) >= _rank_in_folds(earlier)
+    less = near_tie(measure) + _ROUNDING if new.in_folds is not None else 0.0
+    return new.status in MEASURED and new.rank >= earlier.rank - less
 
 
 def choice(runs: list[Run], measure: str) -> str:
@@ -211,7 +235,7 @@ def choice(runs: list[Run], measure: str) -> str:
     >>> choice([run], "micro_f1")
     'On held-out training documents linnaeus train would choose RRSVM (cut expected): micro-F1 0.6000.'
     """
-    run = chosen_by_train(runs)
+    run = chosen_by_train(runs, measure)
     if run is None and any(one.status in MEASURED for one in runs):
         return f"There are too few training documents to hold any out: linnaeus train would take {FLAT} as it is."
     if run is None:

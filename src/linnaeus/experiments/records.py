@@ -151,7 +151,8 @@ class Run(Figures):
 
     ``maps`` are the kernel maps of the parts as `linnaeus train --features` takes them, None for a part without one.
     ``held_out`` is the value on held-out training documents, ``in_folds`` that with every one of them held out once,
-    where there was time for it. ``cut_short``: whether the time of the run has ended its search.
+    where there was time for it. ``cut_short``: whether the time of the run has ended its search. ``allowance``: how
+    much better its cut is on new documents, beside other cuts (`linnaeus.auto.candidates.Outcome`).
 
     Examples
     --------
@@ -177,6 +178,12 @@ class Run(Figures):
     curve: list[CurvePoint] | None = None
     budget: float | None = None
     cut_short: bool | None = None
+    allowance: float | None = None
+
+    @property
+    def rank(self) -> float:
+        """The value on held-out training documents that runs are compared by; -inf without one."""
+        return -math.inf if self.held_out is None else self.held_out + (self.allowance or 0.0)
 
     @property
     def total_seconds(self) -> float:
@@ -466,6 +473,7 @@ _OMITTED = {
     "budget",
     "in_folds",
     "cut_short",
+    "allowance",
     "maps",
     "by_size",
     "p_alone",

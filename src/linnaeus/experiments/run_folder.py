@@ -67,6 +67,11 @@ class RunFolder:
                 return None
         return run
 
+    def renew(self, run: Run) -> None:
+        """Store the record of a run again, whose answers stay."""
+        stored = json.loads(self._path(run.model, "json").read_text(encoding="utf-8"))
+        replace_file(self._path(run.model, "json"), json.dumps({**stored, **run.to_json()}).encode())
+
     def answers(self, name: str) -> tuple[CSR, FloatArray | None]:
         """Label sets and probabilities of a finished run."""
         with np.load(self._path(name, "npz"), allow_pickle=False) as arrays:

@@ -38,7 +38,7 @@ from linnaeus.experiments.candidates import (
     why_not,
 )
 from linnaeus.experiments.children import ChildOutcome, in_children, memory_of_each
-from linnaeus.experiments.comparison import choice, chosen_by_train, compare_runs, sentence
+from linnaeus.experiments.comparison import as_good, choice, chosen_by_train, compare_runs, sentence
 from linnaeus.experiments.experiment import Experiment
 from linnaeus.experiments.measures import MAIN, measures_of
 from linnaeus.experiments.records import MEASURED, NodeTable, ProblemSummary, Result, Run, ranked_by
@@ -58,6 +58,7 @@ _FOR_FIRST = 0.5  # of an equal part of what is left that the first of a family 
 _BY_ITSELF = 0.8  # of its limit that a run took, if the limit has not ended it
 _STOPPABLE = 8  # times its limit that a model may be forecast to take, if it stops by itself
 _LONGER = 2.0  # times its former limit that a run which is repeated gets, at least
+_ENOUGH = 0.9  # of that, where others took longer than they should
 _DOUBTFUL = 2  # times what is left that a model may be forecast to take when nobody else needs the time
 
 
@@ -121,7 +122,7 @@ class _Shootout:
     learned: Corrections = field(default_factory=Corrections)
     put_off: list[str] = field(default_factory=list)
     late: bool = False  # whether the postponed ones have their turn
-    again: bool = False  # whether runs are repeated with what is left
+    going: set[str] = field(default_factory=set)  # runs that are repeated now
 
     @property
     def left(self) -> float:
@@ -146,27 +147,29 @@ class _Shootout:
         again = sorted(self.put_off, key=lambda name: (not _can_stop(name), self._forecast(name).least))
         for name, outcome in in_children(try_model, after_flat(again), self._begin, jobs=self.jobs):
             self._end(name, outcome)
-        self.again = True
         for name, outcome in in_children(try_model, self._worth_more_time(), self._begin_again, jobs=self.jobs):
             self._end(name, outcome)
 
     def _worth_more_time(self) -> list[str]:
         """Models whose search was cut short, the best first, where equal parts of what is left are twice their time."""
-        runs = {name: run for name, run in self.runs.items() if name in self.limits and run.cut_short}
-        value = {name: -np.inf if run.held_out is None else run.held_out for name, run in runs.items()}
+        measured = {name: run for name, run in self.runs.items() if run.status in MEASURED and run.held_out is not None}
+        runs = {name: run for name, run in measured.items() if run.cut_short or run.status == "stopped early"}
+        value = {name: run.rank for name, run in runs.items() if name in self.limits}
         found: list[str] = []
-        for name in after_flat(sorted(runs, key=lambda name: -value[name])):
+        for name in after_flat(sorted(value, key=lambda name: -value[name])):
             longest = max(self.limits[one] for one in (*found, name))
             if _LONGER * longest <= min(self.left, self.left * self.jobs / (len(found) + 1)):
                 found.append(name)
-        halves = {flat for joint, flat in FLAT_ENDS.items() if joint in runs and joint not in found}
-        return [name for name in found if name not in halves]  # both or none: they are compared
+        pairs = [pair for pair in FLAT_ENDS.items() if set(pair) <= set(runs) and not set(pair) <= set(found)]
+        return [name for name in found if all(name not in pair for pair in pairs)]  # both or none: they are compared
 
     def _begin_again(self, name: str, left: int) -> tuple[tuple[object, ...], float] | None:
         """Arguments and the last moment of a run that is repeated."""
-        limit = min(self.left, self.left * self.jobs / max(left, self.jobs))
-        if limit < _LONGER * self.limits[name]:  # others took longer than they should
+        limit = min(self.left, self.left * self.jobs / max(left + len(self.going), self.jobs))
+        if limit < _ENOUGH * _LONGER * self.limits[name]:  # others took longer than they should
+            self.say(f"{name}: not again, since {format_seconds(max(1.0, round(limit)))} are left for it")
             return None
+        self.going.add(name)
         self.say(f"{name}: again, since its search was cut short; {format_seconds(max(1.0, round(limit)))} for it")
         self.limits[name] = limit
         return (self.experiment, name, limit), min(_GRACE * limit + 5, self.clock.remaining) + 5
@@ -178,6 +181,10 @@ class _Shootout:
     def _finished(self, name: str) -> bool:
         """Whether nothing is left to do for a model: it does not apply, or its run is kept."""
         run = self.folder.read(name, self.clock.limit)
+        earlier = self.folder.read(name) if run is None else None
+        if earlier is not None and earlier.status in MEASURED:  # repeated with a larger budget
+            self.runs[name] = earlier
+            return False
         if run is None:
             reason = why_not(name, self.experiment, jobs=self.jobs)
             if reason is None:
@@ -215,7 +222,8 @@ class _Shootout:
                 self.forecasts[name] = RunForecast(0.0, 0.0)  # what a run says of it is said at once
         for joint, flat in FLAT_ENDS.items():  # the same fits: of the two, the slower was disturbed
             both = [self.forecasts[name] for name in (joint, flat) if name in self.forecasts]
-            if len(both) == 2 and min(both).least > 0:
+            given = self.experiment.settings
+            if len(both) == 2 and min(both).least > 0 and given.get(joint, {}) == given.get(flat, {}):
                 self.forecasts[joint] = self.forecasts[flat] = min(both)
 
     # -- runs ----------------------------------------------------------------------------------------------------------
@@ -258,12 +266,12 @@ class _Shootout:
         return (self.experiment, name, limit), min(_GRACE * limit + 5, self.clock.remaining) + 5
 
     def _end(self, name: str, outcome: ChildOutcome[tuple[Run, CSR, FloatArray | None]]) -> None:
-        if self.again and (outcome.value is None or not _as_good(outcome.value[0], self.runs[name])):
-            self.say(f"{name}: the first run is kept")
-            return
+        self.going.discard(name)
         if outcome.value is not None:
             run, H, P = outcome.value
             run.budget = self.clock.limit
+            if self._stays(name, run):
+                return
             if run.status == "done" and outcome.seconds < _BY_ITSELF * self.limits[name]:
                 self.learned.add(name, self.forecasts[name], outcome.seconds)
             self.folder.write(run, H, P)
@@ -284,7 +292,21 @@ class _Shootout:
         else:
             self._keep(Run(model=name, status="failed", reason=outcome.words))
 
+    def _stays(self, name: str, new: Run | None = None) -> bool:
+        """Whether an earlier run is kept, since the new one has no figures, or worse ones on held-out documents."""
+        earlier = self.runs.get(name)
+        if earlier is None or earlier.status not in MEASURED:
+            return False
+        if new is not None and as_good(new, earlier, self.experiment.measure):
+            return False
+        earlier.budget = self.clock.limit
+        self.folder.renew(earlier)
+        self.say(f"{name}: the earlier run is kept")
+        return True
+
     def _keep(self, run: Run) -> None:
+        if self._stays(run.model):
+            return
         self.folder.write(run)
         self.runs[run.model] = run
         status = "does not apply because" if run.status == "does not apply" else f"{run.status}:"
@@ -293,11 +315,6 @@ class _Shootout:
     def _value(self, run: Run) -> str:
         value = run.measures.get(self.experiment.measure)
         return f"{MAIN[self.experiment.measure]} {'unknown' if value is None else format(value, '.4f')}"
-
-
-def _as_good(run: Run, other: Run) -> bool:
-    """Whether a run is as good as another one of the same model, on the same held-out documents."""
-    return run.held_out is not None and (other.held_out is None or run.held_out >= other.held_out)
 
 
 def _can_stop(name: str) -> bool:
@@ -351,7 +368,8 @@ def recommended(result: Result) -> Run | None:
     'RRSVM'
     """
     flat = (run for run in result.runs if run.model == FLAT and run.status in MEASURED)
-    return chosen_by_train(result.runs) or next(flat, None)
+    main = next(measure.key for measure in result.measures if measure.main)
+    return chosen_by_train(result.runs, main) or next(flat, None)
 
 
 def _problem(experiment: Experiment) -> ProblemSummary:

@@ -74,6 +74,7 @@ def try_model(experiment: Experiment, name: str, limit: float) -> tuple[Run, CSR
         held_out=float(np.mean([report.value for report in reports])) if reports else None,
         in_folds=_mean_in_folds(reports),
         cut_short=any(report.cut_short for report in reports),
+        allowance=float(np.mean([report.chosen.allowance for report in reports])) if reports else None,
         tried=[attempt for report in reports for attempt in _attempts(report, trial.pipelines[0])],
         seconds={key: round(value, 3) for key, value in trial.seconds.items()},
         peak_memory_mb=_peak_memory(),

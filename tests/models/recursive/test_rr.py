@@ -198,10 +198,18 @@ def test_from_the_flat_end_a_path_begins_at_its_weights(monkeypatch) -> None:
     assert model.n_iter_ <= cold.n_iter_
     assert not hasattr(model, "n_touched_"), "nothing was updated"
     few = y[:2] * (len(y) // 2)
-    for change, X_new in (("features", X[:, :-1]), ("labels", X), ("pruned", X)):
+    for change, X_new in (
+        ("features", X[:, :-1]),
+        ("labels", X),
+        ("pruned", X),
+        ("taxonomy", X),
+        ("sparse", wide()[1]),
+    ):
         other = clone(model).set_params(pull=float("inf")).fit(X, few if change == "labels" else y)
         if change == "pruned":
             other.weights_ = sparse.csr_array(other.weights_)
+        if change == "taxonomy":
+            other.set_params(taxonomy=wide()[0])
         other.set_params(pull=10.0).fit(X_new, y)
         cold = fitted("squared_hinge", tax, X_new, y, pull=10.0, tol=1e-3)
         assert other.objective_ == pytest.approx(cold.objective_, rel=2e-3)

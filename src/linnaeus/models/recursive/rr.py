@@ -189,7 +189,7 @@ class RecursiveModel(LongFit, AllNodes):
         ``start`` at given weights of all labels.
         """
         clock = clock or Clock(self.max_time)
-        begin = start or (self._flat_weights() if warm or self.warm_start else None)
+        begin = start or (self._flat_weights(problem) if warm or self.warm_start else None)
         Y = self._targets(problem, self.learn).tocsc()
         require_two_classes(problem, self.nodes_)
         layout = self._lay_out(problem)
@@ -225,11 +225,18 @@ class RecursiveModel(LongFit, AllNodes):
                 self._take_weights(solver, labels, store)
             solver.release()
 
-    def _flat_weights(self) -> StartWeights | None:
-        """The weights of the last fit, if every label was learned on its own there."""
-        if self._alone is None or is_sparse(self.weights_):  # pruned ones are not the solution
+    def _flat_weights(self, problem: Problem) -> StartWeights | None:
+        """The weights of the last fit, if it learned every label on its own from dense documents of this taxonomy.
+
+        They take copies that are small there, and starts from nothing are as fast for sparse documents. Pruned weights
+        are not the solution; those of a fit that failed are not of these nodes.
+        """
+        before, W = self._alone, getattr(self, "weights_", None)
+        if before is None or before.taxonomy is not problem.taxonomy or is_sparse(problem.X):
             return None
-        return StartWeights(self.nodes_, np.asarray(self.coef_).T, self.intercept_)
+        if not isinstance(W, np.ndarray) or W.shape[1] != len(self.nodes_):
+            return None
+        return StartWeights(self.nodes_, W, self.intercept_ if self.fit_intercept else np.zeros_like(self.intercept_))
 
     @property
     def _is_flat(self) -> bool:
@@ -362,7 +369,7 @@ class RecursiveModel(LongFit, AllNodes):
         self._device_joint = None
         if self.warm_start:
             self._device_joint = DeviceSolution(problem, labels, self.C, fitted.training.point())
-        self.n_iter_, self._joint = fitted.training.n_rounds, None
+        self.n_iter_, self._joint, self._alone = fitted.training.n_rounds, None, None
         self._keep_figures(fitted.objective, fitted.gap, fitted.converged, fitted.out_of_time)
         dtype, n_features = problem.X.dtype, problem.X.shape[1]
         size = n_features * len(labels) * dtype.itemsize
@@ -785,7 +792,7 @@ class RRSVM(RecursiveModel):
         Show the memory forecast and a progress bar if above 0.
     warm_start : bool, default=False
         Begin at the solution of the last fit, for another C or changed documents of the same shape. Fits with an
-        infinite ``pull`` do not use it.
+        infinite ``pull`` do not use it; a finite ``pull`` begins at their weights if documents are dense.
     checkpoint : path-like, default=None
         Folder for finished work; the same fit with it continues after a kill, to the same model.
     max_time : float or str, default=None
@@ -916,7 +923,7 @@ class RRLogistic(RecursiveModel):
         Show the memory forecast and a progress bar if above 0.
     warm_start : bool, default=False
         Begin at the solution of the last fit, for another C or changed documents of the same shape. Fits with an
-        infinite ``pull`` do not use it.
+        infinite ``pull`` do not use it; a finite ``pull`` begins at their weights if documents are dense.
     checkpoint : path-like, default=None
         Folder for finished work; the same fit with it continues after a kill, to the same model.
     max_time : float or str, default=None
