@@ -424,6 +424,20 @@ def test_a_search_that_was_interrupted_continues_with_the_same_decisions(tmp_pat
         Kept.read(tmp_path, "other documents")
 
 
+def test_what_another_search_has_measured_is_not_measured_again() -> None:
+    runs, evaluators = [], [Fixed(prefers("NodeSVM", 3.0)) for _ in range(2)]
+    for evaluator in evaluators:
+        run = Search(evaluator, 1e9, lambda line: None, ["NodeSVM"])
+        if runs:
+            run.known = {(one.candidate, one.n_docs): one for one in runs[0].tried}
+        run.run()
+        runs.append(run)
+    first, again = ([one.candidate for one in run.tried] for run in runs)
+    assert again == first
+    assert len(evaluators[0].calls) == len(first)
+    assert evaluators[1].calls == []
+
+
 def test_a_fit_that_was_stopped_is_known_as_such_after_an_interruption(tmp_path) -> None:
     stopped = Fixed(prefers("NodeSVM", 3.0))
     stopped.run = lambda candidate, n_docs, **limits: replace(Fixed.run(stopped, candidate, n_docs), stopped=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from linnaeus.auto.candidates import Outcome, at_flat_end, first_candidate
 from linnaeus.engine import Clock
 from linnaeus.errors import ParameterError
 from linnaeus.experiments.candidates import RunForecast
@@ -173,7 +174,7 @@ def test_a_repeated_run_that_is_worse_is_not_taken(tmp_path) -> None:
     assert not state._finished("NodeSVM")
     first = state.runs["NodeSVM"]
     for outcome in (
-        ChildOutcome((Run(model="NodeSVM", status="done", held_out=0.8), None, None)),
+        ChildOutcome((Run(model="NodeSVM", status="done", held_out=0.8), None, None, ())),
         ChildOutcome(failure="time"),
     ):
         state._end("NodeSVM", outcome)
@@ -205,6 +206,20 @@ def test_a_joint_model_has_the_time_and_the_forecast_of_its_flat_end(tmp_path, m
     state.limits["OneVsRestSVM"] = 50.0
     assert state._begin("RRSVM", 4) is not None
     assert state.limits["RRSVM"] == 50.0
+
+
+def test_a_joint_model_is_told_what_its_flat_end_has_measured(tmp_path, monkeypatch) -> None:
+    state = _Shootout(toy(), RunFolder(tmp_path, toy()), Clock(100), 1, lambda message: None)
+    one = Outcome(first_candidate("OneVsRestSVM"), 90, 0.5, 0.4, "expected", 1.0)
+    own = Outcome(first_candidate("RRSVM"), 90, 0.6, 0.4, "expected", 1.0)
+    state.measured = {"OneVsRestSVM": [[one]]}
+    assert state._known("RRSVM") == [[at_flat_end(one, "RRSVM")]]
+    assert state._known("OneVsRestSVM") == [[one]], "a run that is repeated knows what it has measured"
+    assert state._known("RRLogistic") == []
+    state.measured["RRSVM"] = [[own]]
+    assert state._known("RRSVM") == [[own, at_flat_end(one, "RRSVM")]]
+    state.experiment = toy(settings={"RRSVM": {"C": 1.0}})
+    assert state._known("RRSVM") == [[own]], "with other parameters the fits are others"
 
 
 def test_unknown_models_are_refused_before_anything_runs(tmp_path) -> None:

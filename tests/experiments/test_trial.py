@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from linnaeus import registry
+from linnaeus.auto.candidates import at_flat_end
 from linnaeus.experiments import measures
 from linnaeus.experiments.candidates import why_not
 from linnaeus.experiments.experiment import Experiment, Part
@@ -16,6 +17,7 @@ from linnaeus.experiments.records import MEASURED, Run
 from linnaeus.experiments.run_folder import RunFolder
 from linnaeus.experiments.trial import try_model
 from linnaeus.metrics import hierarchical_f1
+from linnaeus.models.recursive.rr import RRSVM
 from tests.experiments.toy import toy
 
 # Nothing but features and the cut is left to choose, which is quick.
@@ -24,7 +26,7 @@ GIVEN = {"OneVsRestSVM": {"C": 1.0, "learn": "given"}, "NodeSVM": {"C": 1.0}}
 
 def test_the_record_holds_every_group_of_measures_as_plain_values() -> None:
     experiment = toy(settings={"RRSVM": {"learn": "given", "pull": 0.0}})
-    run, H, P = try_model(experiment, "RRSVM", 60)
+    run, H, P, _ = try_model(experiment, "RRSVM", 60)
     assert run.status == "done"
     assert run.measures["hierarchical_f1"] == hierarchical_f1(experiment.gold, H, experiment.taxonomy)
     low, high = run.intervals["hierarchical_f1"]
@@ -46,7 +48,7 @@ def test_every_model_runs_through(name: str) -> None:
     quick = {"CorrMNL": {"n_iter": 20, "burn_in": 10}, "HBLR": {"tol": 1e-1}, "HM3": {"tol": 1e-1}}
     experiment = toy(one_label=True, n_docs=80, settings=quick)
     assert why_not(name, experiment) is None
-    run, H, _ = try_model(experiment, name, 1)
+    run, H, *_ = try_model(experiment, name, 1)
     assert run.status in MEASURED, run.reason
     assert H.shape == experiment.gold.shape
     assert run.measures["hierarchical_f1"] > 0
@@ -64,19 +66,19 @@ def test_test_labels_have_no_say() -> None:
 
 
 def test_folds_are_answered_part_by_part() -> None:
-    run, H, _ = try_model(toy(n_parts=3, settings=GIVEN), "OneVsRestSVM", 60)
+    run, H, *_ = try_model(toy(n_parts=3, settings=GIVEN), "OneVsRestSVM", 60)
     assert H.shape[0] == 160
     assert run.measures["micro_f1"] > 0.2
 
 
 def test_a_search_without_time_still_ends_in_a_model() -> None:
-    run, _, _ = try_model(toy(), "OneVsRestPA", 1e-3)
+    run, *_ = try_model(toy(), "OneVsRestPA", 1e-3)
     assert run.status == "done"
     assert len(run.tried) >= 1
 
 
 def test_curves_rise_with_documents_and_end_at_the_run() -> None:
-    run, _, _ = try_model(toy(curves=True, settings=GIVEN), "OneVsRestSVM", 60)
+    run, *_ = try_model(toy(curves=True, settings=GIVEN), "OneVsRestSVM", 60)
     assert [point.share for point in run.curve] == [0.125, 0.25, 0.5, 1.0]
     assert run.curve[-1].value == run.measures["hierarchical_f1"]
     assert run.curve[0].value < run.curve[-1].value
@@ -86,7 +88,7 @@ def test_features_learning_and_cut_are_chosen_on_training_documents() -> None:
     sparse_one = toy()
     part = sparse_one.parts[0]
     dense = Part(part.X.toarray(), part.Y, part.X_test.toarray(), part.Y_test)
-    run, _, _ = try_model(
+    run, *_ = try_model(
         Experiment("x", sparse_one.taxonomy, (dense,), "given split", settings=GIVEN), "OneVsRestSVM", 60
     )
     assert {"as they are", "rbf map"} <= {row.features for row in run.tried}
@@ -96,14 +98,35 @@ def test_features_learning_and_cut_are_chosen_on_training_documents() -> None:
 
 
 def test_settings_are_kept() -> None:
-    run, _, _ = try_model(toy(settings={"NodeSVM": {"C": 7.0}}), "NodeSVM", 60)
+    run, *_ = try_model(toy(settings={"NodeSVM": {"C": 7.0}}), "NodeSVM", 60)
     assert run.parameters["C"] == 7.0
+
+
+def test_a_joint_model_goes_on_from_what_its_flat_end_has_measured(monkeypatch) -> None:
+    """No fit of the flat end is repeated but that of the choice, for its scores; the joint model is never behind it."""
+    flat, _, _, measured = try_model(toy(n_parts=2), "OneVsRestSVM", 60)
+    fits: list[float] = []
+    fit_alone = RRSVM._fit_alone
+
+    def counted(self, problem) -> None:
+        fits.append(self.C)
+        fit_alone(self, problem)
+
+    monkeypatch.setattr(RRSVM, "_fit_alone", counted)
+    known = [[at_flat_end(one, "RRSVM") for one in part] for part in measured]
+    run, *_ = try_model(toy(n_parts=2), "RRSVM", 60, known)
+    assert len(fits) <= 6, "at most the scores and the last fit of each part, and folds"
+    assert run.held_out >= flat.held_out
+    n_before = len(fits)
+    alone, *_ = try_model(toy(n_parts=2), "RRSVM", 60)
+    assert len(fits) - n_before > n_before, "without it, all of them are fitted"
+    assert alone.held_out <= run.held_out
 
 
 def test_runs_are_kept_with_their_problem(tmp_path) -> None:
     experiment = toy(settings=GIVEN)
     kept = RunFolder(tmp_path, experiment)
-    run, H, P = try_model(experiment, "OneVsRestSVM", 60)
+    run, H, P, _ = try_model(experiment, "OneVsRestSVM", 60)
     kept.write(run, H, P)
     again = kept.read("OneVsRestSVM")
     assert again is not None

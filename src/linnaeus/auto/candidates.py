@@ -74,6 +74,7 @@ __all__ = [
     "Place",
     "Row",
     "applies",
+    "at_flat_end",
     "cut_words",
     "document_models",
     "feature_variants",
@@ -516,6 +517,18 @@ class Outcome:
     def without_scores(self) -> Outcome:
         """The same without what takes memory."""
         return replace(self, answers=None, held=None, P=None)
+
+
+def at_flat_end(outcome: Outcome, joint: str) -> Outcome:
+    """The outcome of a flat model as that of the joint model whose flat end it is.
+
+    Examples
+    --------
+    >>> flat = Outcome(first_candidate("OneVsRestSVM"), 90, 0.5, 0.4, "expected", 1.0)
+    >>> print(at_flat_end(flat, "RRSVM").candidate)
+    RRSVM (C 1, pull inf (the flat model))
+    """
+    return replace(outcome, candidate=replace(outcome.candidate, model=joint, pull=PULLS[-1]))
 
 
 class Row(TypedDict):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from linnaeus.auto.candidates import Candidate, make_model, parameters_of
+from linnaeus.auto.candidates import Candidate, Outcome, make_model, parameters_of
 from linnaeus.auto.evaluate import OWN, Evaluator, check_measure, cut_measure
 from linnaeus.auto.search import FLAT, LAST_FIT, TUNED, AutoReport, search
 from linnaeus.data.check import Problem, check_labels, check_weights
@@ -119,6 +119,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         parameters: Mapping[str, object] = MappingProxyType({}),
         decoder: Decoder | str | None = None,
         spent: float = 0.0,
+        known: Iterable[Outcome] = (),
         verbose: int = 0,
         say: Callable[[str], None] = lambda message: None,
     ) -> AutoClassifier:
@@ -142,6 +143,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
             The decoder of the answers, "own" for the model's own; None: the best cut.
         spent : float, default=0.0
             Seconds of the budget that are over, such as those of reading the documents.
+        known : iterable of Outcome
+            What another search has measured with the same documents, measure and parameters; it is not measured again.
         verbose : int, default=0
             As the parameter of models: whether the last fit shows its progress.
         say : callable
@@ -166,7 +169,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         require_two_classes(Problem(X, Y, taxonomy, codec=codec), np.unique(Y.indices))  # a search learns label sets
         fixed = _Fixed(FLAT if models is None else models[0], parameters, decoder)
         weights = check_weights(sample_weight, Y.shape[0])
-        found = self._search(X, Y, taxonomy, budget, models, tuned, fixed, weights, spent, say)
+        found = self._search(X, Y, taxonomy, budget, models, tuned, fixed, weights, spent, known, say)
         self.report_: AutoReport | None = None if found is None else found[0]
         pipe = self._pipeline(found, fixed, verbose)
         if found is not None:
@@ -195,6 +198,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         fixed: _Fixed,
         weights: FloatArray | None,
         spent: float,
+        known: Iterable[Outcome],
         say: Callable[[str], None],
     ) -> tuple[AutoReport, Evaluator] | None:
         try:
@@ -214,6 +218,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
                 weights=weights,
                 checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
                 spent=spent,
+                known=known,
                 say=say,
             )
         except CheckpointError:

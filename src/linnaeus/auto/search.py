@@ -160,6 +160,7 @@ class Search:
     folded: dict[Candidate, Outcome] = field(default_factory=dict)  # with every document held out once
     n_skipped: int = 0
     cut_short: bool = False  # whether the budget ended the search
+    known: dict[tuple[Candidate, int], Outcome] = field(default_factory=dict)  # of the same documents, from elsewhere
     mixing: float | None = None  # seconds of a mixture for each score that it is learned from, where one was made
     usual: bool = False  # whether nobody gave a budget
     share: float = 1.0  # of the budget that the present round may use up
@@ -178,6 +179,8 @@ class Search:
             return known
         if candidate.model in self.refused or self._perfect():
             return None
+        if (candidate, n_docs) in self.known:
+            return self._add(self.known[candidate, n_docs])
         can_stop = "max_time" in parameters_of(candidate.model)
         new = all(one.candidate.model != candidate.model for one in self.tried)
         if new and not must and not can_stop and n_docs > _PILOT_FROM:
@@ -221,11 +224,16 @@ class Search:
                 fitting=outcome.fitting,
             )
             self.kept.put(key, row)
+        return self._add(outcome)
+
+    def _add(self, outcome: Outcome) -> Outcome:
+        """Count an outcome among those that were tried."""
         self.tried.append(outcome)
         self._drop_scores()
         self._raise_budget(outcome)
         self.say(
-            f"{candidate}, {n_docs:,} documents: {outcome.value:.4f} ({cut_words(outcome)}, {outcome.seconds:.1f} s"
+            f"{outcome.candidate}, {outcome.n_docs:,} documents: {outcome.value:.4f} ({cut_words(outcome)}, "
+            f"{outcome.seconds:.1f} s"
             f"{', stopped' if outcome.stopped else ''})"
         )
         return outcome
@@ -305,6 +313,9 @@ class Search:
             reserved += more if self.evaluator.foldable else 0.0
         if self.share >= 1.0 and len(self.models) > 1:
             reserved += self._for_mixing()
+        if self.known:  # the best of those is fitted again for its scores
+            best = self.best()
+            reserved += best.seconds if best is not None and best.held is None else 0.0
         return self.budget - self.spent - reserved
 
     def _for_mixing(self) -> float:
@@ -1055,6 +1066,7 @@ def search(
     weights: FloatArray | None = None,
     checkpoint: str | Path | None = None,
     spent: float = 0.0,
+    known: Iterable[Outcome] = (),
     say: Callable[[str], None] = lambda message: None,
 ) -> tuple[AutoReport, Evaluator] | None:
     """Search, and what was found; None where there are too few documents to hold any out.
@@ -1092,6 +1104,8 @@ def search(
         Folder for what was measured; the same search continues from there.
     spent : float, default=0.0
         Seconds of the budget that are over, such as those of reading; at most half of a budget that is given.
+    known : iterable of Outcome
+        What a search with the same documents, measure, seed and parameters has measured: it is not measured again.
     say : callable
         Called with a line for every candidate.
 
@@ -1133,6 +1147,7 @@ def search(
         kept = Kept.read(Path(checkpoint), about)
     earlier = spent if budget is None else min(spent, budget / 2)
     run = Search(evaluator, budget, say, list(models), tuned, kept, began=began, earlier=earlier)
+    run.known = {(one.candidate, one.n_docs): one for one in known if not one.stopped}
     try:
         run.run()
         return run.report(), evaluator

@@ -6,8 +6,9 @@ sooner, leave time to the slow ones, and where there is not enough for all, thos
 Finished runs correct the forecasts of their family. A model that is forecast to take longer and cannot be stopped in
 between is postponed: it gets the time that the others leave, and is left out, with the reason, only if it is forecast
 to take more than twice that time. What is left then goes to those whose search was cut short, the best of them on
-held-out documents first: they run again, for at least twice the time. A joint model has the forecast of its flat end
-and at least the time that this one had. Finished runs are kept (`run_folder`): the same call reads them.
+held-out documents first: they run again, for at least twice the time. A joint model runs after the model of its flat
+end, with the same forecast and at least the same time; what that one has measured is not measured again. Finished runs
+are kept (`run_folder`): the same call reads them.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
 
 from linnaeus import registry
-from linnaeus.auto.candidates import FLAT, FLAT_ENDS, parameters_of
+from linnaeus.auto.candidates import FLAT, FLAT_ENDS, at_flat_end, parameters_of
 from linnaeus.engine import Clock, format_bytes, format_seconds
 from linnaeus.errors import ParameterError
 from linnaeus.experiments.candidates import (
@@ -43,7 +45,7 @@ from linnaeus.experiments.experiment import Experiment
 from linnaeus.experiments.measures import MAIN, measures_of
 from linnaeus.experiments.records import MEASURED, NodeTable, ProblemSummary, Result, Run, ranked_by
 from linnaeus.experiments.run_folder import RunFolder
-from linnaeus.experiments.trial import try_model
+from linnaeus.experiments.trial import Known, try_model
 from linnaeus.typing import CSR, FloatArray
 
 __all__ = ["node_table", "recommended", "shootout"]
@@ -122,6 +124,7 @@ class _Shootout:
     learned: Corrections = field(default_factory=Corrections)
     put_off: list[str] = field(default_factory=list)
     late: bool = False  # whether the postponed ones have their turn
+    measured: dict[str, Known] = field(default_factory=dict)  # by the searches of runs
     going: set[str] = field(default_factory=set)  # runs that are repeated now
 
     @property
@@ -172,7 +175,8 @@ class _Shootout:
         self.going.add(name)
         self.say(f"{name}: again, since its search was cut short; {format_seconds(max(1.0, round(limit)))} for it")
         self.limits[name] = limit
-        return (self.experiment, name, limit), min(_GRACE * limit + 5, self.clock.remaining) + 5
+        known = self._known(name)
+        return (self.experiment, name, limit, known), min(_GRACE * limit + 5, self.clock.remaining) + 5
 
     def _forecast(self, name: str) -> RunForecast:
         """What is known by now."""
@@ -263,12 +267,21 @@ class _Shootout:
         self.say(f"{name}: about {about}; {models} and {budget} left")
         self.limits[name] = limit
         # A run may end late on a busy machine, but not long after the budget.
-        return (self.experiment, name, limit), min(_GRACE * limit + 5, self.clock.remaining) + 5
+        known = self._known(name)
+        return (self.experiment, name, limit, known), min(_GRACE * limit + 5, self.clock.remaining) + 5
 
-    def _end(self, name: str, outcome: ChildOutcome[tuple[Run, CSR, FloatArray | None]]) -> None:
+    def _known(self, name: str) -> Known:
+        """What was measured for a model, by a first run and, at its flat end, by the flat model."""
+        own, flat = self.measured.get(name, ()), FLAT_ENDS.get(name, "")
+        given = self.experiment.settings
+        there = self.measured.get(flat, ()) if given.get(name, {}) == given.get(flat, {}) else ()
+        ends = [[at_flat_end(one, name) for one in part] for part in there]
+        return [[*first, *second] for first, second in zip_longest(own, ends, fillvalue=())]
+
+    def _end(self, name: str, outcome: ChildOutcome[tuple[Run, CSR, FloatArray | None, Known]]) -> None:
         self.going.discard(name)
         if outcome.value is not None:
-            run, H, P = outcome.value
+            run, H, P, self.measured[name] = outcome.value
             run.budget = self.clock.limit
             if self._stays(name, run):
                 return

@@ -11,7 +11,7 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from sklearn.base import clone
 
 from linnaeus import metrics, store
 from linnaeus.auto import AutoClassifier, AutoReport
+from linnaeus.auto.candidates import Outcome
 from linnaeus.auto.search import TUNED
 from linnaeus.engine import Clock, format_seconds, single_blas_thread
 from linnaeus.experiments.experiment import Experiment, Part
@@ -30,14 +31,18 @@ from linnaeus.features.named import name_of
 from linnaeus.pipeline import Pipeline
 from linnaeus.typing import CSR, FloatArray
 
-__all__ = ["Trial", "try_model"]
+__all__ = ["Known", "Trial", "try_model"]
+
+Known = Sequence[Sequence[Outcome]]  # for every part, what a search has measured
 
 _SHARES = (0.125, 0.25, 0.5)  # of a learning curve
 _LEFT_OUT = {"taxonomy", "n_jobs", "random_state", "max_time", "verbose"}  # of the parameters of a record
 
 
-def try_model(experiment: Experiment, name: str, limit: float) -> tuple[Run, CSR, FloatArray | None]:
-    """Run a model: the record, its label sets of all test documents, and probabilities.
+def try_model(
+    experiment: Experiment, name: str, limit: float, known: Known = ()
+) -> tuple[Run, CSR, FloatArray | None, Known]:
+    """Run a model: the record, its label sets of all test documents, probabilities, and what its search has measured.
 
     Parameters
     ----------
@@ -47,13 +52,15 @@ def try_model(experiment: Experiment, name: str, limit: float) -> tuple[Run, CSR
         A registered model.
     limit : float
         Seconds for everything.
+    known : sequence of lists of Outcome
+        For every part, what need not be measured again.
 
     Returns
     -------
-    tuple of (Run, CSR, ndarray or None)
-        The record, label sets and probabilities, n_docs x n_nodes each.
+    tuple of (Run, CSR, ndarray or None, list of lists of Outcome)
+        The record, label sets and probabilities, n_docs x n_nodes each, and what was measured in every part.
     """
-    trial = Trial(experiment, name, Clock(limit))
+    trial = Trial(experiment, name, Clock(limit), known)
     with single_blas_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -82,7 +89,8 @@ def try_model(experiment: Experiment, name: str, limit: float) -> tuple[Run, CSR
         curve=curve,
         **vars(figures),
     )
-    return run, answers.H, answers.P
+    measured = [[one.without_scores() for one in report.tried] for report in reports]
+    return run, answers.H, answers.P, measured
 
 
 @dataclass
@@ -92,6 +100,7 @@ class Trial:
     experiment: Experiment
     name: str
     clock: Clock
+    known: Known = ()
     pipelines: list[Pipeline] = field(default_factory=list)
     reports: list[AutoReport] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=lambda: {"search": 0.0, "fit": 0.0, "predict": 0.0})
@@ -99,7 +108,7 @@ class Trial:
     def answers(self) -> ModelAnswers:
         """Answers of all parts."""
         parts = self.experiment.parts
-        answers = [self._part(part, self.clock.remaining / (len(parts) - i)) for i, part in enumerate(parts)]
+        answers = [self._part(i, part, self.clock.remaining / (len(parts) - i)) for i, part in enumerate(parts)]
         H = sparse.csr_array(sparse.vstack([one.H for one in answers]))
         P = [one.P for one in answers if one.P is not None]
         return ModelAnswers(
@@ -119,7 +128,7 @@ class Trial:
         values = {name: [one.get(name) for one in found] for name in names}
         return {name: given[0] if len(set(map(repr, given))) == 1 else given for name, given in values.items()}
 
-    def _part(self, part: Part, seconds: float) -> ModelAnswers:
+    def _part(self, number: int, part: Part, seconds: float) -> ModelAnswers:
         experiment, began = self.experiment, time.perf_counter()
         auto = AutoClassifier(
             experiment.taxonomy,
@@ -131,7 +140,8 @@ class Trial:
         )
         settings = experiment.settings.get(self.name, {})
         tuned = tuple(name for name in TUNED if name != "features" or experiment.tune_features)
-        auto.fit(part.X, part.Y, models=[self.name], tuned=tuned, parameters=settings)
+        known = self.known[number] if number < len(self.known) else ()
+        auto.fit(part.X, part.Y, models=[self.name], tuned=tuned, parameters=settings, known=known)
         took, report, pipe = time.perf_counter() - began, auto.report_, auto.pipeline_
         searching = 0.0 if report is None else report.seconds
         self.seconds["search"] += searching
