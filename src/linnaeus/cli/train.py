@@ -460,7 +460,7 @@ def _decoder(given: str | None) -> Decoder | None:
     except ParameterError:
         hint = nearest(str(given), [_OWN])
         if hint:
-            raise ParameterError(f"--decoder {given}: there is no such decoder{hint}.") from None
+            raise ParameterError(f"--decoder {given}: there is no such decoder{hint}") from None
         raise
 
 
