@@ -131,7 +131,6 @@ _OVER_USUAL = 1.5  # the same where nobody gave a budget: a clearly worse model 
 _TERMS = PLAIN, RARE, COMMON, UP_TO_4, UP_TO_5  # words of texts, or substrings of sequences
 _WORDS = *_TERMS, CHARS, EMBEDDED, EMBEDDED_CHARS  # features that see different parts of texts
 _FINALISTS = 8  # candidates that are compared in folds, at most
-_ROUNDING = 1e-9  # of the differences of values
 _MOST_SOURCES, _MANY_SCORES = 3, 5_000_000  # of a mixture; of held-out documents, above which few are kept
 _MIXING, _MIXING_FIRST = 3e-6, 1e-6  # seconds for each score of a mixture, and of one that learns what comes first
 _FINAL_MIXTURE = 2.5  # times a rough mixture that the final one takes, with two or three values of C
@@ -759,7 +758,7 @@ class Search:
         """Compare the best candidates, the best of each model first, by all documents in folds, where nearly equal."""
         ranked = [one for one in self._ranked() if one.n_docs == self.evaluator.n_learn and self._can_be_last(one)]
         alike = {(one.candidate.model, one.rank): one for one in reversed(ranked)}  # those of one model answer alike
-        far = near_tie(self.evaluator.measure) + _ROUNDING
+        far = near_tie(self.evaluator.measure)
         near = [one for one in list(alike.values())[::-1] if ranked[0].rank - one.rank <= far]
         models: dict[str, Outcome] = {}
         for one in near:

@@ -38,7 +38,6 @@ __all__ = ["SIGNIFICANT", "as_good", "choice", "chosen_by_train", "compare_runs"
 SIGNIFICANT = 0.05
 _DRAWS = 40_000_000  # documents drawn in all resamples of a test together
 _RESAMPLES = 200  # of a measure that is not an F1 of sums
-_ROUNDING = 1e-9  # of the differences of values
 _POOLED = ("hierarchical_f1", "micro_f1")  # F1 of sums over documents
 
 
@@ -196,7 +195,7 @@ def chosen_by_train(runs: list[Run], measure: str) -> Run | None:
     if not known:
         return None
     best = max(known, key=lambda run: run.rank)
-    near = [run for run in known if best.rank - run.rank <= near_tie(measure) + _ROUNDING and run.in_folds is not None]
+    near = [run for run in known if best.rank - run.rank <= near_tie(measure) and run.in_folds is not None]
     return best if best.in_folds is None else max(near, key=_rank_in_folds)
 
 
@@ -220,7 +219,7 @@ def as_good(new: Run, earlier: Run, measure: str) -> bool:
     """
     if new.in_folds is not None and earlier.in_folds is not None:
         return _rank_in_folds(new) >= _rank_in_folds(earlier)
-    less = near_tie(measure) + _ROUNDING if new.in_folds is not None else 0.0
+    less = near_tie(measure) if new.in_folds is not None else 0.0
     return new.status in MEASURED and new.rank >= earlier.rank - less
 
 

@@ -174,9 +174,7 @@ class _Shootout:
             return None
         self.going.add(name)
         self.say(f"{name}: again, since its search was cut short; {format_seconds(max(1.0, round(limit)))} for it")
-        self.limits[name] = limit
-        known = self._known(name)
-        return (self.experiment, name, limit, known), min(_GRACE * limit + 5, self.clock.remaining) + 5
+        return self._task(name, limit)
 
     def _forecast(self, name: str) -> RunForecast:
         """What is known by now."""
@@ -265,10 +263,13 @@ class _Shootout:
         budget = format_seconds(max(1.0, round(self.left)))
         models = "1 model" if left == 1 else f"{left} models"
         self.say(f"{name}: about {about}; {models} and {budget} left")
+        return self._task(name, limit)
+
+    def _task(self, name: str, limit: float) -> tuple[tuple[object, ...], float]:
+        """Arguments of a run that begins, and its last moment: late on a busy machine, not long after the budget."""
         self.limits[name] = limit
-        # A run may end late on a busy machine, but not long after the budget.
-        known = self._known(name)
-        return (self.experiment, name, limit, known), min(_GRACE * limit + 5, self.clock.remaining) + 5
+        last = min(_GRACE * limit + 5, self.clock.remaining) + 5
+        return (self.experiment, name, limit, self._known(name)), last
 
     def _known(self, name: str) -> Known:
         """What was measured for a model, by a first run and, at its flat end, by the flat model."""
